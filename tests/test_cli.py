@@ -101,6 +101,7 @@ ONLY_BY = "is not read by the objective"
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),
         ("run wang_figure2_dimensions -p profile papr", "'papr': choose one of embedded, gpu, paper"),
         ("pretrain --corpus stsb --source microworld", "is not a corpus of plain sentences"),
+        ("pretrain --output {tiny}", "what no `repro pretrain` wrote: give a new folder"),
         (f"{ON_PAIRS} --dims 8 --seed {2**63}", f"seed is {2**63}: expected a whole number below"),
         (f"{SMALL} --seed {2**64}", f"seed is {2**64}: expected"),
     ],
@@ -250,6 +251,8 @@ def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, senten
     assert card["command"] == "pretrain --corpus corpus.txt"
     assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
     assert not list(repro_home.glob("work/*"))  # nothing is left to resume
+    again = repro(f"pretrain --corpus {corpus} --output {output} {sizes}")
+    assert "dev loss" in again.out, "over a network that is our own"
     encoded = repro(f"encode --encoder {output} --texts {corpus} --output {tmp_path}/X.npy")
     assert f"{len(sentences)} x 32" in encoded.out
 

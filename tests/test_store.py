@@ -1,20 +1,25 @@
 import errno
 import json
 import os
+import shutil
 import time
 from functools import partial
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from filelock import FileLock
+from filelock import FileLock, SoftFileLock
 from safetensors import SafetensorError
 
 from repro.cli import examine
 from repro.digests import digest
 from repro.seeding import derive_seed
-from repro.store import MANIFEST, Store
+from repro.store import MANIFEST, MARKER, STATE, Store, copy_folder, is_sealed, sealed
 from repro.types import InputError
+
+KEY, OTHER = "0123456789abcdef", "fedcba9876543210"
+DEAD = 999_999_999  # no process has that number
 
 
 @pytest.fixture
@@ -29,35 +34,39 @@ def hello(target, work):
 
 
 def test_made_once_then_found(store, repro_home, monkeypatch):
-    first = store.get_or_make("things", "abc", hello, config={"dim": 8})
-    lock = store.home / "things" / "abc.lock"
+    first = store.get_or_make("things", KEY, hello, config={"dim": 8})
+    lock = store.home / "things" / f"{KEY}.lock"
     lock.unlink()
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="WORLD_SIZE is 2: "):
-        store.get_or_make("things", "new", hello)
-    second = store.get_or_make("things", "abc", hello)
+        store.get_or_make("things", OTHER, hello)
+    second = store.get_or_make("things", KEY, hello)
     assert (first.hit, second.hit) == (False, True)
     assert not lock.exists(), "what is finished is read without a right to write"
-    assert first.folder == second.folder == repro_home.resolve() / "things/abc" and 0 < first.seconds == second.seconds
+    assert first.folder == second.folder == repro_home.resolve() / f"things/{KEY}"
+    assert 0 < first.seconds == second.seconds
     notes = json.loads((first.folder / MANIFEST).read_text())
     assert (notes["config"], set(notes["files"])) == ({"dim": 8}, {"file.txt", os.path.join("deep", "other.bin")})
     assert list(store.artefacts()) == [first.folder] and store.partials() == []
+    for kind, key in (("things", "abc"), ("work", KEY), ("Things", KEY), ("things", f"../{KEY}")):
+        with pytest.raises(InputError, match="is no name of an artefact"):
+            store.folder(kind, key)
 
 
 def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
     def fail(target, work):
         (target / "file.txt").write_text("half")
-        (work / "state").write_text("step 3")
+        (work / STATE).write_text("step 3")
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
-        store.get_or_make("things", "abc", fail)
+        store.get_or_make("things", KEY, fail)
     assert list(store.artefacts()) == store.partials() == []
 
     def go_on(target, work):
-        (target / "file.txt").write_text("after " + (work / "state").read_text())
+        (target / "file.txt").write_text("after " + (work / STATE).read_text())
 
-    made = store.get_or_make("things", "abc", go_on)
+    made = store.get_or_make("things", KEY, go_on)
     assert (made.folder / "file.txt").read_text() == "after step 3" and not list(store.home.glob("work/*"))
 
 
@@ -110,11 +119,26 @@ def corrupt(path):
     path.write_bytes(b"X" + path.read_bytes()[1:])
 
 
-def restate(folder, name, value):
+def restate(folder, **changes):
+    """Edit what the manifest says; None takes a name away."""
+    said = json.loads((folder / MANIFEST).read_text()) | changes
+    kept = {name: value for name, value in said.items() if value is not None}
+    (folder / MANIFEST).write_text(json.dumps(kept))
+
+
+def moved_names(store):
+    """What lies in `damaged/`, without the times at which it was put there."""
+    return sorted(path.name.rsplit("-", 1)[0] for path in (store.home / "damaged").iterdir())
+
+
+CHANGED = "its manifest has changed, or is another artefact's"
+
+
+def exchange(folder):
+    """As whoever gives an artefact another's name: what it says is sealed, but of another."""
     said = json.loads((folder / MANIFEST).read_text())
-    if name == "key":  # as whoever exchanges two folders
-        del said["seal"]
-    (folder / MANIFEST).write_text(json.dumps({**said, name: value}))
+    del said["seal"]
+    (folder / MANIFEST).write_text(json.dumps(sealed({**said, "key": OTHER})))
 
 
 @pytest.mark.parametrize(
@@ -124,22 +148,48 @@ def restate(folder, name, value):
         (lambda folder: (folder / "deep" / "other.bin").unlink(), "other.bin is missing"),
         (lambda folder: (folder / MANIFEST).unlink(), "unreadable manifest"),
         (lambda folder: (folder / MANIFEST).write_text('{"files": {}}'), "unreadable manifest"),
-        (lambda folder: restate(folder, "seconds", 9.0), "its manifest has changed, or is another artefact's"),
-        (lambda folder: restate(folder, "key", "def"), "its manifest has changed, or is another artefact's"),
+        (lambda folder: (folder / MANIFEST).write_text("[" * 100_000), "nested too deeply"),
+        (lambda folder: (folder / MANIFEST).write_text('["kind", "files"]'), "holds a list"),
+        (lambda folder: restate(folder, seconds=9.0), CHANGED),
+        (lambda folder: restate(folder, seal=None), CHANGED),
+        (lambda folder: restate(folder, seal=None, files={}), CHANGED),
+        (exchange, CHANGED),
+        (lambda folder: (folder / "value.json").write_text("1"), "value.json was added since it"),
+        (lambda folder: (folder / "deep" / "link").symlink_to(folder), "link was added since it"),
     ],
 )
 def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
-    damage(store.get_or_make("things", "abc", hello).folder)
-    again = store.get_or_make("things", "abc", hello)
+    damage(store.get_or_make("things", KEY, hello).folder)
+    again = store.get_or_make("things", KEY, hello)
     assert not again.hit and (again.folder / "file.txt").read_text() == "hello"
     assert fault in caplog.text and "making it anew" in caplog.text
-    assert [p.name.rsplit("-", 1)[0] for p in (store.home / "damaged").iterdir()] == ["things-abc"]
+    assert moved_names(store) == [f"things-{KEY}"]
     assert list(store.artefacts()) == [again.folder]
+
+
+def test_a_value_is_never_read_from_a_file_that_was_put_beside_it(store):
+    def value():
+        return store.remember("things", {"n": 1}, lambda: np.arange(3), code="repro.types").tolist()
+
+    assert value() == [0, 1, 2]
+    (folder,) = store.artefacts()
+    (folder / ".DS_Store").write_bytes(b"icons")
+    assert value() == [0, 1, 2], "how a folder is shown is no damage"
+    assert not (store.home / "damaged").exists()
+    (folder / "value.json").write_text('"another"')
+    assert value() == [0, 1, 2] and len(list((store.home / "damaged").iterdir())) == 1
+
+
+def test_a_note_without_a_seal_is_not_sealed():
+    note = sealed({"a": 1, "path": Path("x")})
+    assert is_sealed(note)
+    for other in ({}, {"a": 1}, {**note, "a": 2}, {**note, "b": None}, {**note, "seal": None}):
+        assert not is_sealed(other)
 
 
 def test_the_doctor_reports_and_repairs(store):
     assert any(line.startswith("store: ") for line in dict(examine())) and not store.home.exists()
-    good, bad = store.get_or_make("things", "good", hello), store.get_or_make("things", "bad", hello)
+    good, bad = store.get_or_make("things", KEY, hello), store.get_or_make("things", OTHER, hello)
     corrupt(bad.folder / "file.txt")
 
     def faults(**options):
@@ -151,20 +201,27 @@ def test_the_doctor_reports_and_repairs(store):
     (line,) = faults(repair=True)
     assert line.endswith("moved aside") and not bad.folder.exists() and good.folder.exists()
     assert faults() == []
+    assert any("MB that nothing reads" in line for line, _ in examine())
 
 
-def test_the_doctor_leaves_alone_what_is_being_written(store):
-    partial = store.home / "things" / f"abc.{os.getpid()}.partial"
-    dead = store.home / "work" / "encoders-abc" / "state.safetensors.999999999.partial"
-    elsewhere = store.home / "encoders" / "def.999999998.partial"  # its process lives on another machine
-    for folder in (partial, dead.parent, elsewhere):
+def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store, half_written):
+    store.claim()
+    partial = store.home / "things" / f"{KEY}.{os.getpid()}.partial"
+    elsewhere = store.home / "encoders" / f"{OTHER}.{DEAD - 1}.partial"  # of another machine
+    for folder in (partial, elsewhere):
         folder.mkdir(parents=True)
-    dead.write_bytes(b"half")
-    with FileLock(store.home / "encoders" / "def.lock"):
+    state = store.home / "work" / f"encoders-{KEY}" / STATE
+    alive, dead = (half_written(state, pid) for pid in (os.getppid(), DEAD))
+    table = half_written(store.home / "data" / "stsb" / "main-test.parquet", DEAD)
+    assert store.partials() == sorted([partial, elsewhere, dead, alive, table])
+    with FileLock(store.home / "encoders" / f"{OTHER}.lock"):
         assert list(examine(repair=True))
-        assert partial.exists() and elsewhere.exists() and not dead.exists()
-    assert any(f"{elsewhere}: left by a killed run; removed" in line for line in dict(examine(repair=True)))
+        assert partial.exists() and elsewhere.exists() and alive.exists()
+        assert not dead.exists() and not table.exists()
+    (line,) = (line for line, fault in examine(repair=True) if fault and "killed run" in line)
+    assert line.startswith(f"{elsewhere}: left by a killed run; moved to ")
     assert partial.exists() and not elsewhere.exists()
+    assert moved_names(store) == ["data-stsb", f"encoders-{OTHER}", f"work-encoders-{KEY}"]
 
 
 @pytest.mark.parametrize(
@@ -177,14 +234,176 @@ def test_the_doctor_leaves_alone_what_is_being_written(store):
     ids=str,
 )
 def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
-    kept = store.get_or_make("things", "kept", hello)
+    kept = store.get_or_make("things", OTHER, hello)
 
     def fill(target, work):
-        (work / "state").write_text("step 3")
+        (work / STATE).write_text("step 3")
         raise error
 
     with pytest.raises(InputError, match=r"is full \(\d+ MB free\): free some space or set REPRO_HOME"):
-        store.get_or_make("things", "abc", fill)
-    assert store.get_or_make("things", "kept", hello).hit
-    assert (store.home / "work" / "things-abc" / "state").read_text() == "step 3"
+        store.get_or_make("things", KEY, fill)
+    assert store.get_or_make("things", OTHER, hello).hit
+    assert (store.home / "work" / f"things-{KEY}" / STATE).read_text() == "step 3"
     assert list(store.artefacts()) == [kept.folder] and store.partials() == []
+
+
+# a folder of one's own, in which other things may lie
+
+
+def put(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"mine: {name}")
+
+
+def tree(folder):
+    """Every path below a folder: what a link points to, what a file holds."""
+    found = {}
+    for path in folder.rglob("*"):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = os.readlink(path)
+        else:
+            found[name] = path.read_bytes() if path.is_file() else ""
+    return found
+
+
+WEB = f"site/web/{MANIFEST}"  # a manifest, two folders down, as web projects have them
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "film.mkv.partial",
+        "thesis/old.partial/draft.txt",
+        "notes.txt",
+        WEB,
+        f"things/{KEY}/draft.txt",
+        f"things/{KEY}/{MANIFEST}",
+        f"things/{KEY}.txt",
+        f"work/encoders-{KEY}x/draft.txt",
+        "data/stsb/main-test.parquet.bak",
+        MARKER,
+    ],
+)
+def test_a_folder_that_holds_anything_else_is_no_store_and_nothing_in_it_is_touched(name, store):
+    put(store.home, name)
+    before = tree(store.home)
+    with pytest.raises(InputError, match="REPRO_HOME to a folder of its own") as refused:
+        store.get_or_make("things", OTHER, hello)
+    for words in (str(store.home), f"holds {name.split('/')[0]}", MARKER):
+        assert words in str(refused.value)
+    assert [line for line, fault in examine(repair=True) if fault and "store: " in line]
+    assert tree(store.home) == before
+
+
+def test_an_empty_folder_and_a_store_from_before_the_marker_become_stores(store, half_written):
+    store.home.mkdir()
+    first = store.get_or_make("things", KEY, hello)
+    assert "REPRO_HOME" in (store.home / MARKER).read_text()
+    (store.home / MARKER).unlink()
+    put(store.home, f"work/encoders-{KEY}/{STATE}", "data/stsb/main-test.parquet")
+    put(store.home, f"damaged/things-{OTHER}-1234567/file", f"things/{OTHER}.{DEAD}.partial/file")
+    half_written(store.home / MARKER, os.getppid())  # by a process that adopts it too
+    assert store.refusal() == "" and list(store.artefacts()) == [first.folder]
+    assert store.get_or_make("things", KEY, hello).hit
+    assert not (store.home / MARKER).exists(), "reading marks nothing"
+    store.get_or_make("things", OTHER, hello)
+    assert (store.home / MARKER).is_file()
+    names = sorted(path.name for path in (store.home / "things").iterdir() if path.is_dir())
+    assert names == [KEY, OTHER], "what was half made is put away before its key is made"
+
+
+def test_what_is_no_folder_of_ones_own_is_refused(tmp_path, repro, monkeypatch):
+    put(tmp_path, "file", "home/.profile")
+    for place in ("file", "file/below", "home"):
+        monkeypatch.setenv("REPRO_HOME", str(tmp_path / place))
+        said = r"(is not a folder|holds \.profile).*set REPRO_HOME to a folder of its own"
+        with pytest.raises(InputError, match=said):
+            Store().get_or_make("things", KEY, hello)
+        assert [line for line, fault in examine() if fault and "store: " in line]
+    assert "BAD store: " in repro("doctor", ends=1).out
+    with pytest.raises(InputError, match="/ has no marker of a store"):
+        Store(Path("/")).claim()
+    assert sorted(tree(tmp_path)) == ["file", "home", "home/.profile"]
+
+
+def test_what_others_put_into_a_store_is_touched_by_nothing(store):
+    store.get_or_make("things", KEY, hello)
+    bad = store.get_or_make("things", OTHER, hello).folder
+    elsewhere = store.home.parent / "elsewhere"
+    put(elsewhere, f"{KEY}.{DEAD}.partial/draft.txt", MANIFEST)
+    half = f"{KEY}.{DEAD}.partial"
+    for name in ("encoders", f"things/{'0' * 16}", f"things/{half}", f"work/things-{KEY}"):
+        (store.home / name).parent.mkdir(exist_ok=True)
+        (store.home / name).symlink_to(elsewhere)
+    put(store.home, WEB, "film.mkv.partial", f"film.mkv.{DEAD}.partial", f"{half}/draft.txt")
+    put(store.home, "thesis/old.partial/draft.txt", f"thesis/{KEY}.partial/draft.txt")
+    put(store.home, f"things/{half}.txt", f"things/{'1' * 16}/draft.txt", f"work/{STATE}")
+    put(store.home, f"work/things-{OTHER}/notes.txt")
+    (store.home / "things" / ("2" * 16)).mkdir()
+    (store.home / "things" / ("2" * 16) / MANIFEST).write_text('{"name": "web", "icons": []}')
+    (store.home / "thesis" / MANIFEST).write_text("{")
+    before = tree(store.home)
+    corrupt(bad / "file.txt")
+    assert any(fault for _, fault in examine(repair=True))
+    assert store.get_or_make("things", KEY, hello).hit
+    assert not store.get_or_make("things", OTHER, hello).hit
+    after = tree(store.home)
+    for name in before:
+        if not name.startswith(f"things/{OTHER}"):  # which was made anew
+            assert after.get(name) == before[name]
+    assert sorted(tree(elsewhere)) == [half, f"{half}/draft.txt", MANIFEST]
+
+
+def test_the_doctor_moves_no_folder_that_does_not_say_that_it_is_ours(store):
+    unreadable, unsealed = (store.get_or_make("things", key, hello).folder for key in (KEY, OTHER))
+    (unreadable / MANIFEST).write_text("{")
+    restate(unsealed, seal=None)
+    lines = [line for line, fault in examine(repair=True) if fault]
+    assert len(lines) == 2 and all("left alone" in line for line in lines)
+    assert unreadable.exists() and unsealed.exists()
+
+
+def test_a_copy_is_written_over_an_earlier_one_alone(store, tmp_path):
+    def other(target, work):
+        (target / "file.txt").write_text("another")
+
+    first = store.get_or_make("things", KEY, hello).folder
+    second = store.get_or_make("things", OTHER, other).folder
+    copy = tmp_path / "copy"
+    copy_folder(first, copy)
+    assert tree(copy) == tree(first)
+    (copy / MANIFEST).unlink()  # a kill: the manifest comes last
+    copy_folder(first, copy)
+    put(copy, "notes.txt")
+    copy_folder(second, copy)
+    assert (copy / "file.txt").read_text() == "another" and (copy / "notes.txt").exists()
+    for edited in ("file.txt", MANIFEST):  # without its manifest nothing tells that it is ours
+        place = Path(shutil.copytree(copy, tmp_path / f"edited {edited}"))
+        put(place, edited)
+        before = tree(place)
+        said = r"file.txt is none of ours, or was edited: nothing is overwritten"
+        with pytest.raises(InputError, match=said):
+            copy_folder(first, place)
+        assert tree(place) == before
+
+
+# locks
+
+
+@pytest.mark.parametrize("number", [errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS])
+def test_a_store_works_where_the_file_system_keeps_no_locks(number, store, no_flock):
+    no_flock(number)
+    lock = store.home / "things" / f"{KEY}.soft.lock"
+
+    def make(target, work):
+        assert lock.exists()
+        hello(target, work)
+
+    assert not store.get_or_make("things", KEY, make).hit and not lock.exists()
+    half = store.home / "things" / f"{KEY}.{DEAD}.partial"
+    half.mkdir()
+    with SoftFileLock(lock):
+        assert not store.abandoned(half)
+    assert store.abandoned(half)

@@ -9,6 +9,8 @@ from filelock import Timeout
 from repro.paths import locked, replacing
 from repro.types import InputError
 
+DEAD = 999_999_999  # no process has that number
+
 
 def test_replacing_is_all_or_nothing(tmp_path):
     path = tmp_path / "new" / "file.txt"
@@ -46,14 +48,32 @@ def test_a_link_is_followed_and_stays_one(tmp_path):
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_what_a_dead_process_left_goes_with_the_next_write_and_a_living_one_keeps_its_own(tmp_path):
-    dead, alive = tmp_path / "rows.999999999.partial", tmp_path / f"rows.{os.getppid()}.partial"
-    other = tmp_path / "rows.txt.999999999.partial"
-    for left in (dead, alive, other):
-        left.write_text("half")
-    with replacing(tmp_path / "rows") as partial:
+def test_what_a_dead_process_left_goes_with_the_next_write_and_nothing_else(tmp_path, half_written):
+    rows = tmp_path / "rows"
+    kept = [half_written(rows, os.getppid()), half_written(tmp_path / "rows.txt", DEAD)]
+    kept.append(half_written(rows, DEAD, machine="0123abcd"))
+    half_written(rows, DEAD)
+    with replacing(rows) as partial:
+        assert sorted(tmp_path.iterdir()) == sorted(kept)
         partial.write_text("whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["rows", alive.name, other.name])
+    assert sorted(tmp_path.iterdir()) == sorted([rows, *kept])
+
+
+def test_a_partial_file_that_we_did_not_write_is_never_removed(tmp_path, half_written):
+    film = tmp_path / "film.mkv"
+    ours = half_written(film, DEAD)
+    ours.unlink()
+    ours.mkdir()  # our name, but we write files
+    digit = ours.name[-len("0.partial")]
+    wrong = ours.name.removesuffix(f"{digit}.partial") + ("1" if digit == "0" else "0") + ".partial"
+    foreign = [f"film.mkv.{DEAD}.partial", "film.mkv.².partial", "film.mkv.partial", wrong]
+    foreign.append(f"film.mkv.{'9' * 40}.partial")
+    for name in foreign:
+        (tmp_path / name).write_text("half a film")
+    with replacing(film) as partial:
+        partial.write_text("whole")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(["film.mkv", ours.name, *foreign])
 
 
 @pytest.mark.parametrize("number", [None, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS])

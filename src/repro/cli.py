@@ -198,7 +198,8 @@ def doctor(repair: bool = False) -> int:
     """Whether installation, data and stored artefacts are in order; with --repair they are mended.
 
     Args:
-        repair: move damaged artefacts aside, so that they are made anew, and remove what killed runs left.
+        repair: move damaged artefacts aside, so that they are made anew, and what killed runs left;
+            nothing is removed.
     """
     faults = 0
     for line, bad in examine(repair=repair):
@@ -211,7 +212,6 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
     from repro import paths
     from repro.rows import hardware
-    from repro.store import Store
 
     yield f"hardware: {hardware()}", False
     for package in PACKAGES:
@@ -219,22 +219,44 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
         yield f"{package} {found}" + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""), absent
     yield from _backbones()
     yield f"REPRO_DATA: {paths.data_folder() or 'not set; the microworld is used'}", False
+    yield from _examine_store(repair=repair)
+
+
+def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
+    """The findings in the store; repairing moves what is faulty or left over to `damaged/`."""
+    from repro.store import DAMAGED, Store
+
     store = Store()
+    if refusal := store.refusal():
+        yield f"store: {refusal}: set REPRO_HOME to a folder of its own, new or empty", True
+        return
     there = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
     yield f"store: {store.home} ({shutil.disk_usage(there).free / 1e9:.1f} GB free)", False
     artefacts = list(store.artefacts())
     for artefact in artefacts:
-        if fault := store.fault(artefact):
-            if repair:
-                store.set_aside(artefact, fault)
-            yield f"{artefact}: {fault}; {'moved' if repair else '`repro doctor --repair` moves it'} aside", True
+        try:
+            fault = store.fault(artefact)
+        except OSError as error:
+            fault = f"cannot be read ({error.strerror})"
+        if not fault:
+            continue
+        if not store.is_proven(artefact):
+            outcome = "left alone, for its manifest does not say that it is ours: move it away"
+        elif repair:
+            store.set_aside(artefact, fault)
+            outcome = "moved aside"
+        else:
+            outcome = "`repro doctor --repair` moves it aside"
+        yield f"{artefact}: {fault}; {outcome}", True
     yield f"{len(artefacts)} artefacts examined", False
     for partial in store.partials():
-        if not partial.exists() or not store.abandoned(partial):
-            continue  # went with the folder it was in, or is still being written
-        if repair:
-            shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
-        yield f"{partial}: left by a killed run" + ("; removed" if repair else ""), True
+        if store.abandoned(partial):  # else it is still being written
+            outcome = f"; moved to {store.move_partial(partial)}" if repair else ""
+            yield f"{partial}: left by a killed run{outcome}", True
+    moved = [path for path in (store.home / DAMAGED).rglob("*") if path.is_file()]
+    if moved:
+        size = f"{sum(path.stat().st_size for path in moved) / 1e6:,.1f} MB"
+        yield f"{store.home / DAMAGED}: {size} that nothing reads, to be removed at will", False
 
 
 def _backbones() -> Iterator[tuple[str, bool]]:

@@ -1,20 +1,25 @@
 """Where things are, and files that appear whole or not at all, whoever is killed and however full the disk is.
 
-A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place.
+A file is written under a name of its process, `<name>.<pid>.<16 hex>.partial`, and renamed into
+place. The hex digits stand for the machine and for the rest of the name: what carries them was
+written here, and nothing else is ever removed.
 """
 
 import errno
 import glob
+import hashlib
 import json
 import logging
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -128,18 +133,48 @@ def writable_folder(path: Path) -> Path:
     return real
 
 
+class Owner(NamedTuple):
+    """What the name of a partial file says: what it was to become, and who was writing it."""
+
+    name: str
+    pid: int
+    machine: str
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process is gone; of one on another machine nothing is known."""
+        return self.machine == _machine() and not psutil.pid_exists(self.pid)
+
+
 def partial_of(path: Path, ending: str = ".partial") -> Path:
     """A name of this process beside `path`, to write under and then rename; what dead processes left is removed."""
-    for left in partials_of(path, ending):
-        owner = left.name.removeprefix(f"{path.name}.").removesuffix(ending)
-        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*{ending}"):
+        owner = owner_of(left, ending)
+        if owner and owner.name == path.name and owner.is_dead:
             left.unlink(missing_ok=True)
-    return path.with_name(f"{path.name}.{os.getpid()}{ending}")
+    return path.with_name(_partial_name(Owner(path.name, os.getpid(), _machine())) + ending)
 
 
-def partials_of(path: Path, ending: str = ".partial") -> list[Path]:
-    """The names that processes, alive or dead, write under before they rename to `path`."""
-    return list(path.parent.glob(f"{glob.escape(path.name)}.*{ending}"))
+def owner_of(partial: Path, ending: str = ".partial") -> Owner | None:
+    """Who wrote a partial file; None for what bears no name of ours, or is no regular file."""
+    stem = partial.name.removesuffix(ending)
+    parts = re.fullmatch(r"(.+)\.([1-9][0-9]{0,8})\.([0-9a-f]{8})[0-9a-f]{8}", stem, re.DOTALL)
+    if parts is None or partial.is_symlink() or not partial.is_file():
+        return None
+    owner = Owner(parts[1], int(parts[2]), parts[3])
+    return owner if stem == _partial_name(owner) else None
+
+
+def _partial_name(owner: Owner) -> str:
+    """The name without its ending; its last digits are a checksum, which no other name has."""
+    start = f"{owner.name}.{owner.pid}.{owner.machine}"
+    return start + hashlib.sha256(os.fsencode(start)).hexdigest()[:8]
+
+
+@cache
+def _machine() -> str:
+    """Eight hex digits that stand for this machine: on another, a process has another number."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
 _LOCKS: dict[int, bool] = {}
@@ -212,14 +247,6 @@ def replacing(path: Path) -> Iterator[Path]:
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
-
-
-def copy_folder(source: Path, target: Path) -> None:
-    """Copy the files of a folder, each whole or not at all, over what the target holds."""
-    for path in sorted(source.rglob("*")):
-        if path.is_file():
-            with replacing(target / path.relative_to(source)) as partial:
-                shutil.copyfile(path, partial)
 
 
 def parse_json(text: str | bytes, where: str, way_out: str) -> Any:

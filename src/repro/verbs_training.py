@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
@@ -21,8 +22,8 @@ from repro.objectives import (
     Pooling,
     Strategy,
 )
-from repro.paths import copy_folder, replacing, writable_folder
-from repro.store import MANIFEST, read_manifest
+from repro.paths import replacing, writable_folder
+from repro.store import MANIFEST, copy_folder, read_manifest
 from repro.terminal import ProfileName, say
 from repro.types import DataSource, InputError, check_dim
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 else:  # what may be chosen is what there is
     Preset = Literal[tuple(ANGLE_PRESETS)]
     Form = Literal[tuple(ESPRESSO_FORMS)]
+CARD = "card.json"  # beside a network of our own: how it was made
 DIM = 128  # pooler size, and ESE's compressed size, where none is given
 READ_BY = {
     "difference": ("nli",),
@@ -126,9 +128,10 @@ def refuse_foreign(folder: Path, key: str) -> None:
 
 
 def copy_encoder(source: Path, target: Path) -> None:
-    """Copy an encoder out of the store, its manifest first: what a killed copy left is then known to be of it."""
-    with replacing(target / MANIFEST) as partial:
-        shutil.copyfile(source / MANIFEST, partial)
+    """Copy an encoder out of the store, a manifest first: what a killed copy left is then known to be of it."""
+    if not (target / MANIFEST).exists():
+        with replacing(target / MANIFEST) as partial:
+            shutil.copyfile(source / MANIFEST, partial)
     copy_folder(source, target)
 
 
@@ -242,9 +245,10 @@ def pretrain(
     from repro import data
     from repro.data.samples import fingerprint
     from repro.digests import digest
-    from repro.paths import ASSETS, home
+    from repro.paths import ASSETS, write_text
     from repro.rows import commit, hardware, versions
     from repro.seeding import cpu_count
+    from repro.store import STATE, Store
     from repro.training import mlm
 
     config = mlm.PretrainConfig(
@@ -257,26 +261,41 @@ def pretrain(
         save_every=1000,
         seed=seed,
     )
-    writable_folder(output)
+    _refuse_foreign(output)
     texts = data.load(corpus, source=source, limit=sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
     content, threads = fingerprint(corpus, texts.source), check_dim(threads or cpu_count(), what="threads")
     key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
     torch.set_num_threads(threads)
-    state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
-    how: dict[str, Any] = {"state_path": state, "description": "masked LM"}
+    store = Store()
+    work = store.scratch("pretrain", key)
+    how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
     backbone, history, figures = mlm.pretrain(texts.texts, config, **how)
-    backbone.save(output)
     made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": threads}
     made |= {"command": " ".join(sys.argv[1:])}
     note = {"config": asdict(config), "figures": figures, "loss_curve": mlm.loss_curve(history), **made}
-    (output / "card.json").write_text(json.dumps(note), encoding="utf-8")
+    write_text(output / CARD, json.dumps(note))  # first: a kill leaves a folder known for ours
+    backbone.save(output)
     told: dict[str, Any] = {"name": output.name, "versions": versions(), "commit": commit(), "sentences": len(texts)}
     told |= {"steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
     told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
     card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
     (output / "README.md").write_text(card.format(**asdict(config) | figures | made | told), encoding="utf-8")
-    shutil.rmtree(state.parent, ignore_errors=True)  # no longer needed
+    store.drop_scratch(work)
     say(f"{output}: dev loss {figures['dev_loss']:.3f} after {figures['tokens_seen'] / 1e6:.0f} M tokens")
     return 0
+
+
+def _refuse_foreign(output: Path) -> None:
+    """Before hours of work: refuse a folder with something in it, but no card of our own."""
+    from repro.paths import read_json, writable_folder
+
+    folder = writable_folder(output)
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    with suppress(InputError, OSError, TypeError):
+        if {"config", "figures", "loss_curve"} <= set(read_json(folder / CARD)):
+            return
+    way_out = "give a new folder, nothing is overwritten"
+    raise InputError(f"{output} holds what no `repro pretrain` wrote: {way_out}")

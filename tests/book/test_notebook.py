@@ -89,10 +89,10 @@ def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["n.ipynb"]
 
 
-def test_a_users_mistake_inside_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_path):
+def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_path, half_written):
     mistake = "if True:\n    raise InputError('dim is 0: expected at least 1')"
     source = write(tmp_path / "n.md", "from repro.types import InputError\nprint('before')", mistake)
-    (tmp_path / "n.ipynb.999999999.partial.ipynb").touch()  # a run that was killed
+    half_written(tmp_path / "n.ipynb", 999_999_999, ".partial.ipynb")  # by a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
         notebook.run(source, tmp_path / "n.ipynb")
     assert "before" in (tmp_path / "n.ipynb").read_text()

@@ -24,6 +24,14 @@ def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
             assert set(data.labels) in CLASSES
 
 
+def test_no_snapshot_is_written_into_a_folder_that_is_no_store(hub, repro_home):
+    repro_home.mkdir()
+    (repro_home / "film.mkv").touch()
+    with pytest.raises(InputError, match=r"holds film\.mkv, which is no part of one: set REPRO_HOME"):
+        load("stsb", source="hub")
+    assert [path.name for path in repro_home.iterdir()] == ["film.mkv"]
+
+
 def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, write, tmp_path, monkeypatch):
     first = load("stsb", source="hub")
     name = fingerprint("stsb", "hub")

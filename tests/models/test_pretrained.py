@@ -250,6 +250,23 @@ def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, t
     assert f"{file} is missing" in refusal(tmp_path / "saved")
 
 
+def test_what_was_added_to_a_saved_encoder_is_not_read_nor_an_edited_manifest(tiny, tmp_path):
+    folder = tmp_path / "saved"
+    SentenceEncoder.load(tiny, dim=4, pooling="mean").save(folder)
+    (folder / "README.md").write_text("What it is for.")
+    expected = SentenceEncoder.load(str(folder)).encode(["a word"])
+    added = folder / "sentence_bert_config.json"
+    added.write_text('{"max_seq_length": 3}')  # which would cut every text
+    assert f"{added} was added to what was written" in refusal(folder)
+    added.unlink()
+    manifest = folder / "manifest.json"
+    said = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**said, "files": {}}))
+    assert f"{manifest} has changed since it was written" in refusal(folder)
+    manifest.unlink()
+    np.testing.assert_array_equal(SentenceEncoder.load(str(folder)).encode(["a word"]), expected)
+
+
 def test_memory_that_runs_out_is_not_told_as_a_damaged_folder(tiny, monkeypatch):
     error = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes.")
     monkeypatch.setattr(pretrained.AutoModel, "from_pretrained", Mock(side_effect=error))

@@ -17,6 +17,7 @@ from repro.data.local import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
 from repro.paths import home, hub_folder, is_out_of_memory, replacing
 from repro.sets import DataSet, Retrieval
+from repro.store import Store
 from repro.types import InputError, optional
 
 Rows = list[dict[str, Any]]
@@ -86,6 +87,7 @@ def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
     for part in source.splits[split]:
         paths.append(home() / "data" / spec.name / f"{hub_version(source).replace('/', '-')}-{part}.parquet")
         if not paths[-1].is_file():
+            Store().claim()
             table = _download(spec, source, part)
             with replacing(paths[-1]) as partial:  # a broken download is never taken for a snapshot
                 pq.write_table(table, partial)

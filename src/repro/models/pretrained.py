@@ -25,7 +25,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTo
 
 from repro import paths
 from repro.digests import digest
-from repro.store import MANIFEST, sha256
+from repro.store import MANIFEST, is_sealed, sha256, unchanged
 from repro.types import InputError, installing
 
 transformers.logging.set_verbosity_error()
@@ -266,12 +266,21 @@ def refuse_other_kinds(folder: Path) -> None:
 
 def check_intact(folder: Path) -> None:
     """Compare the files with `manifest.json`, if we wrote one, and with the names of the hub's blobs they link to."""
-    files = read_json(folder, MANIFEST, {}).get("files")
+    manifest = read_json(folder, MANIFEST, {})
+    way_out = f"copy the folder anew, or delete its {MANIFEST} if the change is meant"
+    if not unchanged(manifest):
+        raise InputError(f"{folder / MANIFEST} has changed since it was written: {way_out}")
+    files = manifest.get("files")
     for name, written in files.items() if isinstance(files, dict) else ():  # else the manifest is none of ours
         path = paths.inside(folder, name)
         if isinstance(written, str) and len(written) == 64 and not (path.is_file() and sha256(path) == written):
             found = "has changed since it was written" if path.is_file() else "is missing"
-            raise InputError(f"{path} {found}: copy the folder anew, or delete its {MANIFEST} if the change is meant")
+            raise InputError(f"{path} {found}: {way_out}")
+    if is_sealed(manifest) and isinstance(files, dict):
+        listed = {MANIFEST, *files}
+        for path in sorted(path for pattern in READ for path in folder.glob(pattern)):
+            if path.relative_to(folder).as_posix() not in listed:
+                raise InputError(f"{path} was added to what was written: {way_out}")
     for path in sorted(path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()):
         blob = path.resolve()
         if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):

@@ -28,7 +28,7 @@ from repro.objectives import TrainConfig, only_what_is_read
 from repro.paths import read_json
 from repro.rows import make_rows
 from repro.seeding import cpu_count, done_in_processes, threads
-from repro.store import Store
+from repro.store import STATE, Store
 from repro.terminal import progress_bar
 from repro.training.end_to_end import DevScore, Objective, train_encoder
 from repro.training.ese import angle, ese, matryoshka
@@ -164,7 +164,7 @@ def train_cell(
             training_material(config, store) if examples is None else examples,
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
-            state_path=work / "state.safetensors",
+            state_path=work / STATE,
             description=title(config),
             progress=progress,
         )
