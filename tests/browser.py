@@ -3,8 +3,8 @@
 Every page is loaded into a frame as wide as a screen and as a phone, and asked how long it is, where its first figure
 stands, what is cut off, and what the console said; then axe looks for what bars readers, with all folds open. Exits 1
 where a page is broken: it scrolls sideways, the console holds an error, a link leads nowhere, something is cut off, its
-first figure is not on the first screen, axe finds something serious or critical, or a sentence gives an interval that
-no table shows.
+first figure is not on the first screen, axe finds something serious or critical, a sentence gives an interval that no
+table shows, or the explorer says in some state what its table does not.
 """
 
 import json
@@ -17,10 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import axe_core_python
 import pandas as pd
 
+import explorer
 from repro.paths import project_root
 from repro.seeding import cpu_count
 from repro.terminal import say
@@ -42,11 +44,17 @@ def browser() -> str | None:
 def measured(html: Path, pages: list[Path]) -> pd.DataFrame:
     """A line per page and size: length in screens, place of the first figure, what is cut off, errors, links."""
     jobs = [[page.as_uri(), size, *SIZES[size]] for page in pages for size in SIZES]
+    given = f"const JOBS = {json.dumps(jobs)}, AXE = {json.dumps(AXE.as_uri())};"
+    script = f"<script>{given}\n{ASK.read_text(encoding='utf-8')}</script>"
+    found = pd.DataFrame(answer_of(script))
+    return found.assign(page=found["page"].str.removeprefix(html.as_uri() + "/")).astype({"figure": float})
+
+
+def answer_of(body: str) -> Any:
+    """What the scripts of a page leave in its element `found`, as JSON, when all of them have run."""
     with tempfile.TemporaryDirectory() as folder:
         asking = Path(folder) / "ask.html"
-        given = f"const JOBS = {json.dumps(jobs)}, AXE = {json.dumps(AXE.as_uri())};"
-        script = f"<script>{given}\n{ASK.read_text(encoding='utf-8')}</script>"
-        asking.write_text(f"<!doctype html><meta charset=utf-8><body>{script}", encoding="utf-8")
+        asking.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
         options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom")
         patience = ("--virtual-time-budget=100000000", f"--user-data-dir={folder}/profile", "--window-size=1400,1000")
         command = [str(browser()), *options, *patience, asking.as_uri()]
@@ -54,8 +62,7 @@ def measured(html: Path, pages: list[Path]) -> pd.DataFrame:
     answer = re.search(r'<pre id="found">(.*?)</pre>', said, re.DOTALL)
     if answer is None:
         raise SystemExit("the browser gave no answer")
-    found = pd.DataFrame(json.loads(unescape(answer[1])))
-    return found.assign(page=found["page"].str.removeprefix(html.as_uri() + "/")).astype({"figure": float})
+    return json.loads(unescape(answer[1]))
 
 
 def broken(found: pd.DataFrame) -> list[str]:
@@ -92,6 +99,13 @@ def unshown(pages: list[Path], elsewhere: list[Path]) -> list[str]:
     return faults
 
 
+def misled() -> list[str]:
+    """What the explorer says that its table does not: a made one in every state, that of the book at every row."""
+    made = explorer.walk(explorer.made_ways(), explorer.KEEP, explorer.MILLIONS, thorough=True)
+    walks = [made, explorer.walk(explorer.recorded_ways(), (0.95, 0.98, 0.99))]
+    return [fault for walk in walks for fault in walk.faults(answer_of(walk.body()))]
+
+
 def words_of(page: Path) -> str:
     """What a page says, on one line."""
     html = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", page.read_text(encoding="utf-8"))
@@ -119,6 +133,8 @@ def main(names: list[str]) -> int:
     findings = html / "book" / "findings.html"
     notebooks, prose = ([page for page in pages if (page.parent.name == "notebooks") == own] for own in (True, False))
     faults = [*broken(found), *unshown(notebooks, [findings]), *unshown(prose, sorted(html.glob("*/*.html")))]
+    if not names or "explorer" in names:
+        faults += misled()
     say("\n".join(faults))
     return int(bool(faults))
 

@@ -1,8 +1,11 @@
 """What is asked of pages in a browser finds the faults that were put into one, and none in another."""
 
+from copy import deepcopy
+
 import pytest
 
 import browser
+import explorer
 
 STYLE = "html[data-theme=dark] {background: #111; color: #eee} a {color: inherit}"
 HEAD = f"<!doctype html><html lang=en><head><title>A page</title><style>{STYLE}</style></head>"
@@ -39,3 +42,21 @@ def test_an_interval_that_no_table_has_is_named(tmp_path):
     assert fault.startswith("page.html: no table has") and fault.endswith("(1.1 to 2.9)'")
     other.write_text("[0.4, 1.6] and [1.14, 2.86]", "utf-8")
     assert not browser.unshown([page], [other])
+
+
+@pytest.mark.skipif(browser.browser() is None, reason="no browser is installed")
+def test_the_explorer_shows_in_every_state_what_its_table_says():
+    walk = explorer.walk(explorer.made_ways(), explorer.KEEP, explorer.MILLIONS, thorough=True)
+    assert len(walk.steps) > 600
+    assert walk.faults(browser.answer_of(walk.body())) == []
+
+
+def test_the_first_word_that_the_explorer_has_wrong_is_told():
+    walk = explorer.walk(explorer.made_ways(), explorer.KEEP)
+    looks = deepcopy(walk.wanted)
+    assert walk.faults(looks) == []
+    looks[3]["said"][0][1] = looks[5]["goal"] = "wrong"
+    (fault,) = walk.faults(looks)
+    assert fault.startswith(f"the explorer after {walk.steps[2]}: said is [['Score kept', 'wrong'],")
+    times = len(walk.wanted)
+    assert walk.faults(deepcopy(walk.wanted)[:-1]) == [f"the explorer was seen {times - 1} times, not {times}"]

@@ -5,6 +5,8 @@
   const neighbours = "ten neighbours kept", names = ["encoder", "use", "reducer", "code"];
   const titles = { encoder: "Encoder", use: "Use", reducer: "Reducer", code: "Numbers stored as" };
   const per = share => (100 * share).toFixed(1) + " %", control = {};
+  const asked = share => +(100 * share).toPrecision(12) + " %"; // 57, not 56.99999999999999
+  const lowest = Math.min(...keep);
   const element = (tag, fields, parent) => parent.appendChild(Object.assign(document.createElement(tag), fields));
   const form = element("form", { className: "explorer-form" }, box);
   function add(name, title, tag, fields) {
@@ -43,9 +45,9 @@
     const others = ways.find(way => way.use === neighbours && ["encoder", "reducer", "code", "dim"].every(name => way[name] === nearest[name]));
     const millions = Math.max(0, Number(control.millions.value) || 0), size = bytes => +(bytes * millions / 1000).toPrecision(3) + " GB";
     const sure = keep.map(target => {
-      let first = "none recorded below " + full;
+      let first = "none recorded up to " + line[line.length - 1].dim;
       for (let i = line.length - 1; i >= 0 && line[i].low >= target; i--) first = line[i].dim;
-      return 100 * target + " %: " + first;
+      return asked(target) + ": " + first;
     });
     said.replaceChildren();
     for (const [term, text] of [
@@ -60,12 +62,13 @@
     draw(line, nearest, full);
   }
   function draw(line, nearest, full) {
-    const least = Math.min(...line.map(way => way.low), keep[0]) - 0.02, smallest = line[0].dim;
-    const x = way => 30 + 250 * Math.log2(way.dim / smallest) / Math.log2(full / smallest), y = share => 6 + 84 * (1.04 - share) / (1.04 - least);
+    const least = Math.min(...line.map(way => way.low), lowest) - 0.02, smallest = line[0].dim;
+    const range = Math.log2(full / smallest) || 1; // of a line that is one point
+    const x = way => 30 + 250 * Math.log2(way.dim / smallest) / range, y = share => 6 + 84 * (1.04 - share) / (1.04 - least);
     const path = key => line.map((way, i) => (i ? "L" : "M") + x(way).toFixed(1) + " " + y(way[key]).toFixed(1)).join("");
     const ticks = line.map(way => '<text text-anchor="middle" x="' + x(way) + '" y="102">' + way.dim + "</text>").join("");
-    const marks = [1, keep[0], Math.min(...line.map(way => way.share))].filter((at, i, all) => all.slice(0, i).every(other => Math.abs(y(at) - y(other)) > 7));
-    const goal = '<path class="goal" d="M30 ' + y(keep[0]) + 'H285"/>' + marks.map(at => '<text x="2" y="' + (y(at) + 2) + '">' + per(at) + "</text>").join("");
+    const marks = [1, lowest, Math.min(...line.map(way => way.share))].filter((at, i, all) => all.slice(0, i).every(other => Math.abs(y(at) - y(other)) > 7));
+    const goal = '<path class="goal" d="M30 ' + y(lowest) + 'H285"/>' + marks.map(at => '<text x="2" y="' + (y(at) + 2) + '">' + per(at) + "</text>").join("");
     const axes = '<text x="2" y="5">share kept</text><text text-anchor="end" x="285" y="112">dimensions, log scale</text>';
     chart.innerHTML = '<svg viewBox="0 0 300 115" aria-hidden="true">' + goal + axes + ticks + '<path d="' + path("share") + '"/><path class="low" d="' + path("low") + '"/><circle cx="' + x(nearest) +
       '" cy="' + y(nearest.share) + '" r="3.5"/></svg>';
