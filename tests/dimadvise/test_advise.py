@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from dimadvise.advice import Candidate, _why_none, advise, smallest
+from dimadvise.bounds import share_bounds, spearman_influence
 from dimadvise.deploy import Deployment, read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
-from dimadvise.inputs import from_encoder
+from dimadvise.inputs import from_encoder, from_matrix
 from dimadvise.transform import FoldMoments, Shortened, Transform, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
 from repro import data
@@ -35,7 +36,7 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     X = cloud()
     advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
     assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
-    assert advice.answer.low >= 0.99 and advice.confidence == 0.975
+    assert advice.answer.low >= advice.retain == 0.99 and advice.confidence == 0.975
     assert advice.transform is not None and advice.transform.matrix.shape == (32, 6) and advice.rows == 900
     shares = advice.shares_of(None)
     assert shares is not None and set(shares["level"]) == {"float32"} and "layer" not in shares
@@ -50,6 +51,26 @@ def test_unrelated_embeddings_share_no_neighbours():
     found = advise({1: A, 2: B}, dims=[16])
     kept = {c.layer: c.neighbours for c in found.candidates if c.method == "truncate"}
     assert kept[2] == 1.0 and kept[1] < 0.06  # by chance 10 of 399; a row is no neighbour of its own
+
+
+def test_ten_neighbours_are_compared_under_maps_that_have_not_seen_who_asks():
+    X = np.random.default_rng(0).normal(size=(50, 48))
+    found = advise({None: X}, dims=[48, 45, 30], methods=("pca", "truncate"))
+    kept = {(c.method, c.dim): c.neighbours for c in found.candidates}
+    assert kept["truncate", 48] == 1
+    assert kept["pca", 48] < 0.95, "48 components of all 50 rows would keep everything"
+    shares = np.array(list(kept.values())) * 100  # a fifth of the rows ask, for ten each
+    np.testing.assert_allclose(shares, np.round(shares))
+
+
+def test_queries_and_documents_of_files_are_told_apart(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    lines = [f"{query}\t{59 - query}\t1" for query in range(40)]
+    (tmp_path / "qrels.tsv").write_text("\n".join(["query\tdocument\trelevance", *lines]) + "\n")
+    turned = in_memory(3 * X[::-1][:40])  # the first query is the last document
+    case = from_matrix(in_memory(X), queries=turned, qrels=tmp_path / "qrels.tsv")
+    assert case.evidence.queries.tolist() == list(range(60, 100))
+    assert scores(case.evidence, case.versions[None]) == 1
 
 
 def scores(evidence, X):
@@ -187,6 +208,49 @@ def test_pairs_of_rows_that_are_all_linked_are_judged_by_maps_that_have_seen_nei
     repeated = np.concatenate([cloud(40)] * 2)
     folds = Pairs(np.arange(40), np.arange(1, 41), np.arange(40.0)).folds(in_memory(repeated), seed=0)
     assert folds.fold_of(np.array([0])) == folds.fold_of(np.array([40])), "equal vectors are one text"
+
+
+def test_folds_turn_with_the_seed_spread_classes_evenly_and_keep_equal_vectors_together():
+    X, labels = cloud(100), np.repeat(["a", "b"], 50)
+    vectors, order = in_memory(X), np.random.default_rng(0).permutation(100)
+    evidence = [Pairs(order[:50], order[50:], np.arange(50.0)), Classes(order, labels[order])]
+    for each in evidence:
+        first, again, other = (each.folds(vectors, seed=seed).fold for seed in (1, 1, 2))
+        assert (first == again).all() and (first != other).any()
+    folds = evidence[1].folds(vectors, seed=0)
+    by_class = [np.bincount(folds.fold_of(np.flatnonzero(labels == name))) for name in "ab"]
+    assert (np.array(by_class) == 10).all()
+    twice = in_memory(np.concatenate([X[:50], X[:50]]))
+    folds = evidence[1].folds(twice, seed=0)
+    assert (folds.fold_of(np.arange(50)) == folds.fold_of(np.arange(50, 100))).all()
+
+
+def test_the_classifiers_penalty_is_the_one_that_served_best_on_folds_it_had_not_seen(monkeypatch):
+    """What overfits serves best where it was learnt, and what learns nothing nowhere."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 150)
+    X = np.column_stack([y + 0.6 * rng.normal(size=150), 0.6 * rng.normal(size=(150, 60))])
+    labels = Classes(np.arange(150), np.where(y, "up", "down"))
+
+    def reached(*penalties):
+        monkeypatch.setattr("dimadvise.evidence.PENALTIES", np.array(penalties))
+        return scores(labels, X)
+
+    fitting, strong, loose = reached(1.0), reached(1e-6), reached(1e6)
+    assert fitting > max(strong, loose) + 0.05
+    assert reached(1e-6, 1.0, 1e6) == reached(1e6, 1.0, 1e-6) == fitting
+
+
+def test_pairs_are_bounded_as_items_that_share_rows():
+    rng = np.random.default_rng(0)
+    first, second = np.triu_indices(12, 1)
+    grades = rng.normal(size=66)
+    pairs, found = Pairs(first, second, grades), grades + 0.3 * rng.normal(size=(2, 66))
+    folds = pairs.folds(in_memory(cloud(12)), seed=0)
+    _, kept = pairs.bounds(found, folds, confidence=0.95)
+    links = np.stack([first, second], axis=1)
+    expected = share_bounds(spearman_influence(found, grades), links, confidence=0.95)
+    np.testing.assert_array_equal(kept.low, expected.low)
 
 
 def test_queries_are_fitted_by_no_map():

@@ -44,6 +44,67 @@ def test_queries_unlike_documents_and_lengths_that_make_similarities_one():
     assert any("rank alike" in line for line in said(UNIT, similarity="ip"))
 
 
+def repeated(count):
+    return np.vstack([UNIT[: 1000 - count], UNIT[:count]]), None
+
+
+def stretched(deviation):
+    return UNIT * (1 + deviation * PLAIN[:, :1]), None
+
+
+def shared(part):
+    return UNIT + np.sqrt(part / (1 - part)) * np.eye(1, 20), None
+
+
+def moved(distance):
+    return UNIT, UNIT[:200] + np.sqrt(distance) * np.eye(1, 20)
+
+
+def grouped(part):
+    """Two groups, apart along a direction in which each has a twentieth of its variance."""
+    apart = np.sqrt(part / (1 - part) / 20)
+    return UNIT + apart * (2 * (np.arange(2000) % 2)[:, None] - 1) * np.eye(1, 20), None
+
+
+def drifting(part):
+    return UNIT + np.sqrt(part / (1 - part) / 3) * STEPS, None
+
+
+def falling(factor):
+    return UNIT * factor ** np.arange(20), None
+
+
+def still(deviation):
+    return UNIT * np.r_[np.ones(19), deviation], None
+
+
+@pytest.mark.parametrize(
+    ("made", "below", "above", "words"),
+    [
+        (repeated, 8, 12, "sampled rows repeat another"),
+        (stretched, 0.008, 0.012, "Rows are not of one length"),
+        (shared, 0.27, 0.33, "All rows point one way"),
+        (moved, 0.08, 0.12, "Queries are unlike documents"),
+        (grouped, 0.76, 0.84, "Rows fall into two groups"),
+        (drifting, 0.04, 0.06, "Parts of the file differ"),
+        (falling, 0.96, 0.95, "The vectors look trained to be cut"),  # they find 0.09 and 0.13 more
+        (still, 1.3e-3, 0.7e-3, "hardly vary"),
+        (lambda rows: (UNIT[: int(rows)], None), 41, 39, "follow chance too"),
+    ],
+)
+def test_it_is_said_from_the_share_on_that_is_stated(made, below, above, words):
+    for amount, expected in ((below, False), (above, True)):
+        assert any(words in line for line in said(*made(amount))) == expected
+
+
+def test_distances_are_in_deviations_and_last_columns_are_the_last():
+    # by 0.5 in each of twenty columns, whose variances sum to 1
+    odd = " ".join(said(UNIT, UNIT[:200] + 0.5))
+    assert "the means lie 2.2 deviations apart" in odd
+    weights = np.repeat([1.0, 0.1], 10)
+    assert any("look trained to be cut" in line for line in said(UNIT * weights))
+
+
 def test_of_few_rows_and_few_queries_chance_is_not_called_a_difference():
     """By chance a tenth of the variance lies between tenths of 90 rows, and eight queries as far."""
     wide = np.random.default_rng(1).normal(size=(900, 200))
