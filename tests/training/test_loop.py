@@ -174,6 +174,12 @@ def test_the_best_check_is_kept(scores, first, best, bytes_of):
     assert bytes_of(module) == seen[best] != seen[20] and not module.training
 
 
+@pytest.mark.parametrize(("check_every", "checked"), [(0, [10]), (4, [4, 8, 10]), (5, [5, 10])])
+def test_the_last_step_is_always_checked(check_every, checked):
+    config = LoopConfig(steps=10, check_every=check_every)
+    assert [step for step, _ in run(config)[1].checks] == checked
+
+
 def test_patience_ends_the_run_even_when_it_is_resumed(tmp_path):
     config = LoopConfig(steps=20, learning_rate=0.05, check_every=2, save_every=2, patience=2)
     scores = iter([0.5, 0.9, 0.1, 0.2])
