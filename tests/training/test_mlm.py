@@ -1,10 +1,12 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from repro import data
+from repro.seeding import make_rng
 from repro.training import mlm
 from repro.training.loop import History, LoopConfig
 from repro.training.mlm import (
@@ -56,14 +58,19 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
     seen = {}
 
     def one_step(model, loss_at, loop, **told):
-        seen["loop"], seen["loss"] = loop, loss_at(0)
-        return History(losses=[seen["loss"].item()])
+        seen["loop"] = loop
+        return History(losses=[loss_at(step).item() for step in (0, 4)])  # of two epochs
+
+    def drawn(*key):
+        seen.setdefault("keys", []).append(key)
+        return make_rng(*key)
 
     def watched(backbone, ids, mask, targets):
         seen.setdefault("batches", []).append((ids.numpy(), mask.numpy(), targets.numpy()))
         return mlm_loss(backbone, ids, mask, targets)
 
     monkeypatch.setattr(mlm, "LETTERS", 15)  # words of rarer letters are unknown
+    monkeypatch.setattr(mlm, "make_rng", drawn)
     monkeypatch.setattr(mlm, "train", one_step)
     monkeypatch.setattr(mlm, "mlm_loss", watched)
     how = {"warmup": 0.2, "learning_rate": 3e-3, "save_every": 7, "bf16": True, "seed": 4}
@@ -76,7 +83,25 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
         words = (mask == 1) & ~np.isin(np.where(chosen, targets, ids), [0, 1, 2, 3])
         assert (ids == 1).any() and not (chosen & ~words).any()
         shares.append(chosen.sum() / words.sum())
-    assert len(shares) == 2 and shares[0] == pytest.approx(0.5, abs=0.05)
+    assert len(shares) == 3 and shares[:2] == pytest.approx([0.5, 0.5], abs=0.05)
+    assert len(set(seen["keys"])) == len(seen["keys"]) == 3
+    assert {key[0] for key in seen["keys"]} == {4}
+    first, second = (np.where(t != IGNORED, t, ids) for ids, _, t in seen["batches"][:2])
+    assert {tuple(row[row > 0]) for row in first} != {tuple(row[row > 0]) for row in second}
+
+
+def test_a_fresh_bert_has_the_sizes_dropout_and_seed_asked_for(sentences):
+    tokenizer = train_wordpiece(sentences, VOCABULARY)
+    config = PretrainConfig(layers=3, hidden_dim=24, heads=4, max_length=40, dropout=0.3, seed=5)
+    first, again, other = (make_bert(tokenizer, replace(config, seed=s)).model for s in (5, 5, 6))
+    assert {m.p for m in first.modules() if isinstance(m, torch.nn.Dropout)} == {0.3}
+    sizes = first.config
+    assert (sizes.num_hidden_layers, sizes.hidden_size, sizes.num_attention_heads) == (3, 24, 4)
+    assert (sizes.intermediate_size, sizes.max_position_embeddings) == (96, 40)
+    assert sizes.attention_probs_dropout_prob == 0.3
+    weights = [model.bert.embeddings.word_embeddings.weight for model in (first, again, other)]
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+    assert tokenizer.encode("The COOK").ids == tokenizer.encode("the cook").ids
 
 
 def test_pre_training_beats_counting_words_without_the_held_out_ones(sentences):

@@ -19,7 +19,7 @@ from repro.models.encoder import merge_equal
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
 from repro.runs.cell import OBJECTIVES
 from repro.training.end_to_end import batches, fresh_encoder, train_encoder
-from repro.training.ese import states_of, texts_and_labels
+from repro.training.ese import PREFIXES, states_of, texts_and_labels
 from repro.training.loop import History, LoopConfig
 from repro.training.nli import label_ids, nli_head
 from repro.types import InputError
@@ -205,12 +205,16 @@ def on_all(layers, loss, config):
     return espresso(list(layers), loss, size=8, config=config.espresso, log_weights=weights)
 
 
+TRIPLES = {"objective": "angle", "examples": "triples"}
+
+
 # ESE with the exact decomposition: the randomised one has a seed of its own
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         *(({"objective": "angle", "angle": preset}, on_sizes(32)) for preset in ANGLE_PRESETS.values()),
-        ({"objective": "angle", "examples": "triples"}, on_sizes(32)),
+        (TRIPLES, on_sizes(32)),
+        (TRIPLES | {"angle": ANGLE_PRESETS["code"]}, on_sizes(32)),
         ({"objective": "matryoshka", "prefixes": (4, 16, 512)}, on_sizes(4, 16, 32)),
         ({"objective": "matryoshka", "prefixes": (4, 31, 32)}, on_sizes(4, 31, 32)),
         ({"objective": "matryoshka"}, on_sizes(8, 16, 32)),
@@ -246,16 +250,32 @@ def test_texts_of_like_length_are_padded_together_and_come_back_in_order(config,
     assert sum(padding[:4]) < 0.9 * len(ids) * max(map(len, ids))
 
 
-@pytest.mark.parametrize("decomposition", ["eigh", "randomized"])
-def test_a_decomposition_starts_anew_by_step_and_seed(scaling, pairs, decomposition):
-    """One batch of all pairs, again and again at a rate that moves nothing: only starts differ."""
-    espresso = replace(ESPRESSO_FORMS["code"], decomposition=decomposition)
-    still = {"learning_rate": 1e-12, "dropout": 0.0, "batch_size": len(pairs), "epochs": 2}
-    config = replace(scaling, espresso=espresso, **still)
-    runs = [train(replace(config, seed=seed), pairs).history for seed in (0, 1)]
-    losses = [loss for history in runs for loss in history.losses]
-    apart = np.abs(np.subtract.outer(losses, losses))[np.triu_indices(4, 1)]
-    assert (apart < 1e-3).all() if decomposition == "eigh" else (apart > 1e-3).all()
+def test_a_decomposition_starts_anew_by_step_and_seed_at_its_size(scaling, pairs, monkeypatch):
+    config, seen = replace(scaling, dim=5, epochs=0.5, espresso=ESPRESSO_FORMS["code"]), []
+
+    def watched(*given, **options):
+        seen.append(options)
+        return espresso(*given, **options)
+
+    monkeypatch.setattr("repro.training.ese.espresso", watched)
+    for seed in (0, 1):
+        train(replace(config, seed=seed), pairs)
+    assert len({options["seed"] for options in seen}) == len(seen) == 6
+    assert {(options["size"], options["config"]) for options in seen} == {(5, config.espresso)}
+
+
+def test_an_encoder_begins_as_the_configuration_says(config, scaling, bytes_of):
+    said = {"layers": 1, "pooling": "mean", "activation": "identity", "dim": 5}
+    encoder = fresh_encoder(replace(config, **said))
+    assert (encoder.n_layers, encoder.pooling, encoder.dim) == (1, "mean", 5)
+    assert encoder.pooler.activation == "identity"
+    for base in (config, replace(scaling, lora=LoraConfig(rank=2))):
+        first, again, other = (fresh_encoder(replace(base, seed=seed)) for seed in (1, 1, 2))
+        assert bytes_of(first) == bytes_of(again) != bytes_of(other)
+
+
+def test_unless_told_otherwise_prefixes_are_those_of_matryoshka_representation_learning():
+    assert PREFIXES == (8, 16, 32, 64, 128, 256, 512, 768)  # as the configuration says
 
 
 def test_the_settings_of_the_schedule_reach_the_loop(config, sentences, monkeypatch):

@@ -18,6 +18,7 @@ from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.seeding import make_rng
+from repro.training import two_step
 from repro.training.loop import TrainingDiverged
 from repro.training.nli import label_ids, nli_head
 from repro.training.two_step import choose, dropout_views, select, train_nli_pooler, train_poolers
@@ -69,6 +70,13 @@ def test_views_differ_by_seed_and_mask_and_scatter_around_what_is_said_without_d
     assert bytes_of(encoder) == before and not encoder.training
     encoder.backbone.set_dropout(0.0)
     np.testing.assert_allclose(dropout_views(encoder, some, views=2, seed=0, max_length=48), [plain] * 2, atol=1e-5)
+    long = [" ".join(["cook driver horse"] * 15)]
+    for most in (8, 32):
+        ids, _ = encoder.backbone.tokenize(long, most)
+        cut = encoder.pooled(*encoder.padded(ids))[0].detach().numpy()
+        kept = dropout_views(encoder, long, views=2, seed=0, max_length=most)
+        assert len(ids[0]) == most
+        np.testing.assert_allclose(kept, [cut] * 2, atol=1e-5)
 
 
 def naive(views, pooler, rate, config, dev_score, same):
@@ -146,6 +154,40 @@ def test_patience_ends_the_training_itself(views):
         train_poolers(read, TEXTS, poolers(4), falling, replace(config, patience=3))
 
 
+def scored(*scores):
+    """A dev score that says what is told, one after the other, and then falls."""
+    return Mock(side_effect=[*scores, *range(-1, -99, -1)])
+
+
+def test_patience_counts_the_checks_since_the_last_gain_and_waits_for_every_rate(views):
+    one = replace(CONFIG, learning_rates=(1e-3,), check_every=1, patience=2)
+    now_and_then = scored(0, 0, 1, 0.5, 2, 1.5, 3)
+    (run,) = train_poolers(views, TEXTS, poolers(4), now_and_then, one)
+    assert (run.step, run.dev_after, now_and_then.call_count) == (5, 3, 2 + 5 + 2)
+    # of two rates the first gains nothing, and the second at every check
+    two = replace(one, learning_rates=(1e-3, 1e-2))
+    by_turns = [score for step in range(1, 13) for score in ([-step, step] if step < 3 else [step])]
+    (run,) = train_poolers(views, TEXTS, poolers(4), scored(0, 0, 0, *by_turns), two)
+    assert (run.learning_rate, run.step) == (1e-2, 12)
+
+
+def test_the_last_step_is_checked_and_the_seed_draws_views_and_rows(views):
+    last = scored(*range(99))
+    (run,) = train_poolers(views, TEXTS, poolers(4), last, replace(CONFIG, check_every=5))
+    assert run.step == 12 and last.call_count == 1 + 3 * (1 + 3)
+    pairs_drawn, rows_drawn = [], []
+    for seed in (0, 0, 1):
+        config = replace(CONFIG, seed=seed)
+        plan = [two_step.two_of(3, 96, step, config) for step in range(12)]
+        pairs_drawn.append([(first, second) for first, second, _ in plan])
+        rows_drawn.append(np.concatenate([rows for _, _, rows in plan]).tolist())
+    for drawn in (pairs_drawn, rows_drawn):
+        assert drawn[0] == drawn[1] != drawn[2]
+    assert {tuple(sorted(pair)) for pair in pairs_drawn[0]} == {(0, 1), (0, 2), (1, 2)}
+    for epoch in (slice(0, 96), slice(96, 192)):
+        assert sorted(rows_drawn[0][epoch]) == list(range(96))
+
+
 def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views):
     falling = Mock(side_effect=range(0, -99, -1))
     config = replace(CONFIG, learning_rates=(0.1,), check_every=1, patience=2)
@@ -173,9 +215,23 @@ def frozen(tiny, pairs):
     return encoder, texts, dropout_views(encoder, texts, views=2, seed=0)
 
 
-def step_two(frozen, pairs, dev_score, config=NLI, views=None):
+def step_two(frozen, pairs, dev_score, config=NLI, views=None, **options):
     given = frozen[2] if views is None else np.stack(views)
-    return train_nli_pooler(given, pairs, frozen[0].pooler, nli_head(8, 0), dev_score, config)
+    start = frozen[0].pooler, nli_head(8, 0)
+    return train_nli_pooler(given, pairs, *start, dev_score, config, **options)
+
+
+def test_rate_and_difference_decide_the_classifiers_step_two(frozen, pairs, bytes_of):
+    later_is_better = lambda pooler: perf_counter()  # noqa: E731
+    short = replace(NLI, epochs=0.5)
+    found = {
+        bytes_of(step_two(frozen, pairs, later_is_better, config, difference=difference).pooler)
+        for config in (replace(short, learning_rates=(rate,)) for rate in (1e-3, 1e-2))
+        for difference in ("abs", "signed")
+    }
+    assert len(found) == 4
+    heads = {bytes_of(nli_head(8, seed)) for seed in (0, 0, 1)} | {bytes_of(nli_head(4, 0))}
+    assert len(heads) == 3
 
 
 def test_the_classifiers_step_two_never_falls_leaves_its_start_alone_and_learns(frozen, pairs, bytes_of):
