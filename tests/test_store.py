@@ -73,16 +73,16 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
 def test_the_seconds_of_killed_runs_count_up_to_their_last_state(store):
     def killed(target, work):
         time.sleep(0.06)
-        (work / "state").write_text("step 3")
+        (work / STATE).write_text("step 3")
         raise KeyboardInterrupt
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            store.get_or_make("things", "abc", killed)
-    made = store.get_or_make("things", "abc", hello)
+            store.get_or_make("things", KEY, killed)
+    made = store.get_or_make("things", KEY, hello)
     assert made.seconds >= 0.12
-    assert store.get_or_make("things", "abc", hello).seconds == made.seconds
-    assert store.get_or_make("things", "new", hello).seconds < made.seconds, "another starts from 0"
+    assert store.get_or_make("things", KEY, hello).seconds == made.seconds
+    assert store.get_or_make("things", OTHER, hello).seconds < made.seconds, "another starts from 0"
 
 
 @pytest.mark.parametrize(

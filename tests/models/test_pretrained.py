@@ -269,7 +269,7 @@ def test_what_was_added_to_a_saved_encoder_is_not_read_nor_an_edited_manifest(ti
 
 def test_memory_that_runs_out_is_not_told_as_a_damaged_folder(tiny, monkeypatch):
     error = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes.")
-    monkeypatch.setattr(pretrained.AutoModel, "from_pretrained", Mock(side_effect=error))
+    monkeypatch.setattr(pretrained, "_with_weights", Mock(side_effect=error))
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         SentenceEncoder.load(tiny)
 

@@ -154,7 +154,7 @@ def expected_words(chosen, dim, millions):
     def first(target):
         failing = max((way["dim"] for way in line if way["low"] < target), default=0)
         passing = [way["dim"] for way in line if way["dim"] > failing]
-        return min(passing, default=f"none recorded below {full}")
+        return min(passing, default=f"none recorded up to {full}")
 
     def kept(way, what):
         return f"{100 * way['share']:.1f} % of {what}, for sure {100 * way['low']:.1f} %"
