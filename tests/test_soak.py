@@ -1,6 +1,9 @@
 from pathlib import Path
 
-FEW = ("damaged", "odd input", "reduce", "encode", "two processes", "read-only store")
+FEW = (
+    *("damaged", "odd input", "reduce", "encode", "two processes", "read-only store", "right values"),
+    *("edited vectors", "edited texts", "doctor beside foreign files", "apply beside foreign files"),
+)
 SMALL = """
 import sys
 sys.path.insert(0, root)

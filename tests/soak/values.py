@@ -142,7 +142,7 @@ def file_forms(rng, folder):
 
 @functools.cache
 def encoder():
-    return SentenceEncoder.load("encoder/dim8")
+    return SentenceEncoder.load("encoder")
 
 
 def embeddings(rng, folder):
