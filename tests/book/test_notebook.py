@@ -99,6 +99,15 @@ def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_pat
     assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.ipynb", "n.md"]
 
 
+def test_a_kernel_that_does_not_start_is_told_in_a_sentence(tmp_path, monkeypatch):
+    def execute(*arguments, **options):
+        raise RuntimeError("Kernel didn't respond in 60 seconds")
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute)
+    with pytest.raises(notebook.NotebookError, match=r"n\.md: Kernel didn't respond in 60 seconds"):
+        notebook.run(write(tmp_path / "n.md", "1"), tmp_path / "n.ipynb")
+
+
 def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypatch):
     source = write(tmp_path / "notebooks" / "study.md", "1")
     (tmp_path / "_toc.yml").touch()

@@ -342,6 +342,8 @@ def run(
         raise NotebookError(f"{source.name}: a cell took longer than {timeout:g} s") from error
     except DeadKernelError as error:
         raise NotebookError(f"{source.name}: its kernel died, most likely for want of memory") from error
+    except RuntimeError as error:  # of a kernel that did not start within a minute
+        raise NotebookError(f"{source.name}: {error}") from error
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise
