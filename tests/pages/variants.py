@@ -149,7 +149,8 @@ def _levels(parameter: Parameter, networks: Sequence[str]) -> list[Any]:
         share = "float" in parameter.kind
         return _admitted(parameter, [[0.5], [0.3, 0.77]] if share else [8, [8], [5, 24]])
     if name in SETS:
-        return _admitted(parameter, [default[:2], default[-1:], ["sts12", "sickr"]])
+        others = [["sts12", "sickr"]] if "stsb" in default else []  # on pages of accuracy these have no labels
+        return _admitted(parameter, [default[:2], default[-1:], *others])
     if isinstance(default, list) and name not in WITHOUT:
         return _admitted(parameter, [LESS.get(name) or TOY.get(name) or default, default[:1], default[-1:]])
     return []

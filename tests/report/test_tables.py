@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from repro.methods import END_TO_END as END
 from repro.methods import STEP_1, STEP_2
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.tables import comparison, paper_values, show, side_by_side, to_myst
+from repro.report.tables import comparison, join_kinds, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -33,6 +33,13 @@ def test_wang_table_1_is_whole_and_its_gains_are_its_differences():
         assert len(gains) == 8
         np.testing.assert_allclose(scores[gains.index], gains, atol=1e-9)
     assert cells["spearman", STEP_2, 8] == pytest.approx(0.6415)
+
+
+def test_kinds_without_rows_join_to_none_with_the_columns_of_live_ones():
+    none, one = rows([]), rows([{"dim": 8, "value": 0.5}])
+    assert join_kinds(none, one, one)["kind"].tolist() == ["recorded", "live"]
+    joined = join_kinds(none, none, none)
+    assert joined.empty and joined.columns.tolist() == [*none.columns, "kind"]
 
 
 def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():

@@ -8,6 +8,7 @@ from repro.methods import MAJORITY
 from repro.runs import lines as suite
 from repro.sets import LabelledTexts, ScoredPairs, all_texts
 from repro.store import Store
+from repro.types import InputError
 
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
 
@@ -93,3 +94,10 @@ def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
     table = suite.TextTable(index, np.random.default_rng(0).random((len(texts), 3)))
     (judged,) = suite.by_kind(Store(tmp_path))([suite.Line("A", 3, table)], task, 0)
     assert judged.scores[0].columns["n_judged"] == sum(map(len, task.values())) == 80
+
+
+def test_a_split_that_a_set_does_not_have_is_the_users_mistake_and_may_be_asked_for():
+    task = TASKS["one"]
+    assert "test" in task and "train" not in task and task.get("train") is None and task.get("test") is task["test"]
+    with pytest.raises(InputError, match="'one' has no split 'train': it has test"):
+        task["train"]

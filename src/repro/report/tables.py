@@ -37,9 +37,10 @@ def paper_values(paper: str, table: str) -> pd.DataFrame:
 
 
 def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
-    """One tidy frame of all three kinds, for figures; each row says which it is."""
+    """One tidy frame of all three kinds, for figures; each row says which it is. Without any it has live's columns."""
     kinds = zip(KINDS, (paper, recorded, live), strict=True)
-    return pd.concat([rows.assign(kind=kind) for kind, rows in kinds if len(rows)], ignore_index=True)
+    frames = [rows.assign(kind=kind) for kind, rows in kinds]
+    return pd.concat([frame for frame in frames if len(frame)] or frames[-1:], ignore_index=True)
 
 
 def side_by_side(

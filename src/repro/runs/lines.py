@@ -92,7 +92,16 @@ class Task(Mapping[str, DataSet]):
     folds: Mapping[str, Any] = field(default_factory=dict)  # where all rows are judged: the parts, tasks by name
 
     def __getitem__(self, split: str) -> DataSet:
+        if split not in self.splits:
+            raise InputError(f"{self.name!r} has no split {split!r}: it has {', '.join(self.splits)}")
         return self.splits[split]
+
+    def __contains__(self, split: object) -> bool:
+        return split in self.splits
+
+    def get(self, split: str, default: Any = None) -> Any:
+        """A split, or the default where there is none of that name."""
+        return self.splits.get(split, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.splits)

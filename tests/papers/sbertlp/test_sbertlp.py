@@ -202,3 +202,9 @@ def test_the_mapping_by_hand_is_the_packages():
     by_hand = on_page("sbertlp_table1_sts", "locality_preserving")["locality_preserving"](X, 10, 3)
     ours = SBERTLP(3, n_neighbors=10).fit_transform(X)
     np.testing.assert_allclose(np.abs(by_hand), np.abs(ours), atol=1e-4)
+
+
+def test_a_set_without_the_splits_of_a_vote_is_the_users_mistake(system, tasks):
+    dev = {"dev": tasks["sst2"]["dev"]}
+    with pytest.raises(InputError, match="no split 'all' to vote by: the data has dev"):
+        tables.correct(system.table, dev)

@@ -204,3 +204,8 @@ def test_seconds_of_step_two_are_judged_against_a_tenth():
         (seconds,) = [m for m in claims.table1(kept) if m.claim_id == "WANG-S44-1"]
         assert seconds.value == pytest.approx(3 / 99) and seconds.verdict == verdict
     assert claims.table1(rows.assign(setting="test, select_by=oracle")) == [], "opt was chosen on the reported pairs"
+
+
+def test_no_scores_have_lines_that_are_text_too():
+    none = claims.named_scores(make_rows([], experiment="wang_table3", data_source="local"))
+    assert none.empty and pd.api.types.is_string_dtype(none["line"]) and not none["line"].str.startswith("full").any()

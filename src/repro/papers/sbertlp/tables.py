@@ -24,7 +24,7 @@ from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
 from repro.runs.lines import Judged, Line, Task, TextTable, accuracy
 from repro.sets import DataSet, ScoredPairs
-from repro.types import Array
+from repro.types import Array, InputError
 
 K = 3  # votes, Section 4.4.1
 
@@ -40,6 +40,9 @@ def correct(
 ) -> NDArray[np.bool_]:
     """Which judged rows (n,) are right by a vote of k: the test split, or the whole set over ten folds."""
     names = ("train", "test") if "test" in splits else ("all",)
+    for name in names:
+        if name not in splits:
+            raise InputError(f"no split {name!r} to vote by: the data has {', '.join(splits)}")
     sides = [side for name in names for side in features_and_labels(table.__getitem__, splits[name])]
     judge = knn_correct if "test" in splits else knn_cv_correct
     return judge(*sides, k=k, self_neighbour=self_neighbour)

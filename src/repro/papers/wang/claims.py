@@ -115,7 +115,8 @@ def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
         kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
         fits = kept["setting"].fillna("").map(methods.fitted_sentences).astype(float)
         more = zip(kept["line"], fits, fits > fits.min(), strict=True)
-        kept["line"] = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
+        named = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
+        kept["line"] = pd.Series(named, index=kept.index, dtype=kept["line"].dtype)  # text, even of no rows
     return kept
 
 
