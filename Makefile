@@ -41,8 +41,8 @@ clean:                   ## remove what was built, not what was changed since; t
 
 # Every file that is installed is named by its hash, and comes ready built: a source package may fetch anything while it
 # is built. SOURCES names those that are taken as source all the same, such as pytrec-eval-terrier on Linux on ARM.
-# torch has a step of its own, for it may come from another index than all else: TORCH_INDEX=URL. CUDA's libraries
-# follow where it is PyPI's build. A torch of this version that is in .venv already stays, whatever its build.
+# torch has a step of its own, for it may come from another index than all else, TORCH_INDEX=URL, and a wheel that lies
+# at hand (pip's find-links) goes before any index, which pip would prefer. CUDA's libraries follow where it is PyPI's build. A torch of this version that is in .venv already stays, whatever its build.
 BY_HASH := --quiet --require-hashes --no-deps --only-binary :all: $(SOURCES:%=--no-binary %)
 LOCKS := constraints.txt constraints-torch.txt constraints-cuda.txt
 
@@ -53,6 +53,7 @@ LOCKS := constraints.txt constraints-torch.txt constraints-cuda.txt
 
 install:                 ## install all into the Python that PYTHON names, as conda and Binder do
 	$(PYTHON) -m pip install $(BY_HASH) --requirement constraints.txt
+	$(PYTHON) -m pip install $(BY_HASH) --no-index --requirement constraints-torch.txt 2> /dev/null || \
 	$(PYTHON) -m pip install $(BY_HASH) $(TORCH_INDEX:%=--index-url %) --requirement constraints-torch.txt
 	$(PYTHON) -m pip show torch | grep -q '^Version: .*+' || \
 	$(PYTHON) -m pip install $(BY_HASH) --requirement constraints-cuda.txt

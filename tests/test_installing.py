@@ -155,7 +155,7 @@ def test_whatever_installs_takes_files_by_their_hashes_from_one_index():
         assert not re.search("extra.index", text, re.IGNORECASE), f"{path}: whoever is in both indexes is taken"
         (by_hash,) = re.findall("^BY_HASH := (.*)$", text, re.MULTILINE) or [""]
         installs += re.findall(r"pip install (.*)", text.replace("$(BY_HASH)", by_hash))
-    assert len(installs) == 5
+    assert len(installs) == 6
     for line in installs:
         words = line.split()
         of_the_checkout = words[-2:] == ["--editable", "."] and "--no-build-isolation" in words
