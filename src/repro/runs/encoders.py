@@ -15,9 +15,11 @@ from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.lines import TextTable
 from repro.sets import DataSet, all_texts
 from repro.store import Store
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, unit_rows
 
 CODE = "repro.models.encoder"  # where the code starts that decides an encoder's output
+SHARD = 20_000  # texts of a large collection that are encoded at a time
 UNIT = {MINILM, "all-mpnet-base-v2"}  # published with a last module that divides every row by its length
 
 
@@ -34,6 +36,33 @@ def encode_once(encoder: Callable[[], Encoder], identity: str, texts: Iterable[s
         code=CODE,
     )
     return TextTable({text: i for i, text in enumerate(distinct)}, X)
+
+
+def encode_in_shards(encoder: Callable[[], Encoder], identity: str, texts: Sequence[str], store: Store) -> list[Array]:
+    """States h of a large collection as matrices of `SHARD` rows, in the order of the texts.
+
+    Every shard is an entry of the store by itself, so that a run that is killed goes on where it was, and lies on
+    disk, from where it is read as it is used.
+
+    Args:
+        encoder: makes the encoder; called at the first shard that the store does not hold.
+        identity: a digest of everything that decides the encoder's output.
+        texts: distinct texts.
+        store: where shards are kept.
+    """
+    made_once = cache(encoder)
+    shards: list[Array] = []
+    for start in progress_bar(range(0, len(texts), SHARD), desc="shards", show=True):
+        shard = list(texts[start : start + SHARD])
+        rows = store.remember(
+            "embeddings",
+            {"encoder": identity, "texts": digest(shard)},
+            lambda shard=shard: made_once().encode(shard, readout="encoder"),
+            code=CODE,
+            mapped=True,
+        )
+        shards.append(rows)
+    return shards
 
 
 def encode_tasks(

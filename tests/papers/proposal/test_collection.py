@@ -1,0 +1,100 @@
+"""Neighbours kept and retrieval in collections of several sizes, against a plain sort of everything."""
+
+import numpy as np
+import pytest
+
+from repro.evaluation.retrieve import retrieval_scores
+from repro.papers.proposal.collection import FULL, HAMMING, Collection, Questions, Way, collection_rows, draw_texts
+from repro.reducers import make_reducer
+from repro.types import InputError, unit_rows
+
+SIZES = [50, 600, 1_500]
+
+
+@pytest.fixture(scope="module")
+def collection():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 6)) @ rng.normal(size=(6, 12)) + 0.3 * rng.normal(size=(2_000, 12))
+    X = X.astype(np.float32)
+    paragraphs = X[:40]
+    questions = paragraphs[:10] + 0.5 * rng.normal(size=(10, 12)).astype(np.float32)
+    relevant = [np.array([number, number + 20]) for number in range(10)]
+    asked = Questions("asked", questions, paragraphs, relevant)
+    return Collection("made", X[40:60], X[60:400], [X[400:1_000], X[1_000:1_100], X[1_100:]], asked)
+
+
+@pytest.fixture(scope="module")
+def rows(collection):
+    ways = [Way("svd", 4, "float32"), Way("svd", 8, "int8"), Way(FULL, 12, "binary"), Way(FULL, 12, HAMMING)]
+    return collection_rows(collection, ways, SIZES, depths=(10, 40), experiment="collection")
+
+
+def value(rows, method, dim, setting, metric="neighbours_kept"):
+    chosen = rows[(rows["method"] == method) & (rows["dim"] == dim) & (rows["metric"] == metric)]
+    (found,) = chosen[chosen["setting"] == setting]["value"]
+    return found
+
+
+def by_sorting(Q, C, k):
+    return np.argsort(-(Q @ C.T), axis=1, kind="stable")[:, :k]
+
+
+def reduced_to(collection, dim):
+    fitted = make_reducer("svd", 8).fit(unit_rows(collection.teaching))
+    return lambda X: unit_rows(fitted.prefix(fitted.transform(unit_rows(X)), dim))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("depth", "ending"), [(10, ""), (40, ", 40 re-scored")])
+def test_neighbours_kept_are_those_of_a_plain_sort(collection, rows, size, depth, ending):
+    documents = np.concatenate(list(collection.searched))[:size]
+    truth = by_sorting(unit_rows(collection.asking), unit_rows(documents), 10)
+    shorter = reduced_to(collection, 4)
+    found = by_sorting(shorter(collection.asking), shorter(documents), depth)
+    kept = [np.isin(right, ours).mean() for right, ours in zip(truth, found, strict=True)]
+    assert value(rows, "SVD", 4, f"float32, {size:,} vectors{ending}") == pytest.approx(np.mean(kept))
+
+
+def test_two_sides_of_bits_are_compared_by_hamming_distance(collection, rows):
+    documents = unit_rows(np.concatenate(list(collection.searched)))[:1_500]
+    mean = unit_rows(collection.teaching).mean(0)
+    truth = by_sorting(unit_rows(collection.asking), documents, 10)
+    signs = [np.where(mean < X, 1.0, -1.0) for X in (unit_rows(collection.asking), documents)]
+    found = by_sorting(*signs, 10)
+    kept = [np.isin(right, ours).mean() for right, ours in zip(truth, found, strict=True)]
+    assert value(rows, "full size", 12, f"{HAMMING}, 1,500 vectors") == pytest.approx(np.mean(kept))
+
+
+def test_questions_search_the_paragraphs_and_the_collection_together(collection, rows):
+    documents = np.concatenate(list(collection.searched))[:600]
+    asked = collection.asked
+    shorter = reduced_to(collection, 4)
+    searched = np.concatenate([shorter(asked.paragraphs), shorter(documents)])
+    qrels = {number: gold.tolist() for number, gold in enumerate(asked.relevant)}
+    right = retrieval_scores(shorter(asked.questions), searched, qrels, ks=(10,))["ndcg@10"]
+    assert 0.05 < right < 0.95
+    assert value(rows, "SVD", 4, "float32, 600 vectors", "ndcg@10") == pytest.approx(right)
+
+
+def test_full_floats_keep_everything_and_a_change_is_paired_by_query(rows):
+    for size in SIZES:
+        assert value(rows, "full size", 12, f"float32, {size:,} vectors") == 1
+    now = value(rows, "SVD", 4, "float32, 1,500 vectors")
+    before = value(rows, "SVD", 4, "float32, 50 vectors")
+    change = value(rows, "SVD", 4, "float32, 1,500 vectors", "neighbours_kept_change")
+    assert change == pytest.approx(now - before)
+
+
+def test_texts_are_drawn_once_and_never_serve_twice():
+    texts = [f"sentence {number % 90}" for number in range(100)]
+    drawn = draw_texts(texts, asking=10, teaching=20)
+    assert [len(part) for part in drawn] == [10, 20, 60]
+    assert len({*drawn.asking, *drawn.teaching, *drawn.searched}) == 90
+    assert drawn == draw_texts(texts, asking=10, teaching=20)
+    with pytest.raises(InputError, match="90 distinct"):
+        draw_texts(texts, asking=50, teaching=40)
+
+
+def test_a_size_beyond_the_collection_is_refused(collection):
+    with pytest.raises(InputError, match="at most 1600"):
+        collection_rows(collection, [], [50, 5_000])
