@@ -51,13 +51,17 @@ def encode_in_shards(encoder: Callable[[], Encoder], identity: str, texts: Seque
         store: where shards are kept.
     """
     made_once = cache(encoder)
+
+    def states_of(shard: list[str]) -> Array:
+        return made_once().encode(shard, readout="encoder")
+
     shards: list[Array] = []
     for start in progress_bar(range(0, len(texts), SHARD), desc="shards", show=True):
         shard = list(texts[start : start + SHARD])
         rows = store.remember(
             "embeddings",
             {"encoder": identity, "texts": digest(shard)},
-            lambda shard=shard: made_once().encode(shard, readout="encoder"),
+            partial(states_of, shard),
             code=CODE,
             mapped=True,
         )
