@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from repro.models import SentenceEncoder
+from repro.runs import encoders
 from repro.runs.encoders import encode_layers_once, encode_once, encode_tasks
 from repro.sets import LabelledTexts
 from repro.store import Store
@@ -53,3 +54,19 @@ def test_all_layers_come_from_one_pass(tiny, sentences):
     for layer, dim, message in ((3, None, "layer 3 of an encoder of 2"), (1, 33, "dim is 33: expected 1 to 32")):
         with pytest.raises(InputError, match=message):
             table.at(layer, dim)
+
+
+def test_a_collection_is_encoded_shard_by_shard_and_goes_on_where_it_was(monkeypatch):
+    monkeypatch.setattr(encoders, "SHARD", 3)
+    encoded = []
+
+    class Counted:
+        def encode(self, texts, readout):
+            encoded.append(len(texts))
+            return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+    texts = ["a" * length for length in range(1, 9)]
+    encoders.encode_in_shards(Counted, "an identity", texts[:6], Store())
+    shards = encoders.encode_in_shards(Counted, "an identity", texts, Store())
+    assert encoded == [3, 3, 2]
+    np.testing.assert_array_equal(np.concatenate(shards)[:, 0], range(1, 9))
