@@ -68,6 +68,20 @@ def test_re_ranking_in_faiss_orders_the_candidates_by_the_full_vectors(similarit
     assert overlap(found, top(exact, 10)) > overlap(plain.search(Q, 10)[1], top(exact, 10))
 
 
+@pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
+@pytest.mark.parametrize(("similarity", "rerank"), [("cosine", 3), ("ip", 0), ("l2", 7)])
+def test_what_is_written_is_read_again_whole(level, similarity, rerank, tmp_path):
+    made = replace(deployed("pca-rotated", level, similarity), rerank=rerank)
+    deploy.write(tmp_path, made)
+    read = deploy.read(tmp_path)
+    for name in ("similarity", "level", "rerank", "bytes"):
+        assert getattr(read, name) == getattr(made, name), name
+    for name in ("method", "dim", "unit"):
+        assert getattr(read.transform, name) == getattr(made.transform, name), name
+    np.testing.assert_array_equal(read.codes(rows(20)), made.codes(rows(20)))
+    np.testing.assert_array_equal(read.queries(rows(20)), made.queries(rows(20)))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_pipeline_of_scikit_learn_applies_the_written_map_without_fitting(method, tmp_path):
     made, X = deployed(method, similarity="l2"), rows(50, seed=3)

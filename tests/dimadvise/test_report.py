@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import browser
+from dimadvise import report
 from dimadvise.report import Findings, explanation, headline, number_bytes, page, size, worth_a_choice, write
 from repro.evaluation.quantise import BITS, vector_bytes
 
@@ -74,6 +75,52 @@ def test_labels_are_answered_by_the_share_of_their_score():
     assert headline(found).endswith("This keeps 94.4 % of the accuracy, with 95 % confidence at least 90 %.")
     unbounded = replace(found, shares=SHARES.assign(low=np.nan))
     assert headline(unbounded).endswith("This keeps 94.4 % of the accuracy.")
+
+
+def told_apart():
+    """Findings whose recall differs by the number of neighbours, and whose shares do by method."""
+    found = findings()
+    for k, lost in ((1, 0.2), (100, 0.1)):
+        for end in ("recall", "low", "high"):
+            found.options[f"{end}@{k}"] = found.options[f"{end}@10"] - lost
+    less = 0.1 * (SHARES["method"] == "truncate")
+    return replace(found, shares=SHARES.assign(share=SHARES["share"] - less))
+
+
+def test_it_says_what_is_saved_and_found_of_the_recommendation_alone():
+    found, chosen = told_apart(), told_apart().answer
+    said = " ".join(explanation(found))
+    assert "1,000,000 vectors take 32 MB instead of 128 MB" in said
+    assert "1,000,000,000 vectors take 32 GB instead of 128 GB" in said
+    one, hundred = (100 * chosen["recall@10"] - lost for lost in (20, 10))
+    assert f"found for {one:.1f} % of queries, and {hundred:.1f} % of the hundred nearest" in said
+    low, high = (f"{chosen['recall@10'] + end:.3f}" for end in (-0.01, 0.01))
+    assert f"[{low}, {high}]" in headline(found)
+    for method, kept in (("pca", 94.4), ("truncate", 84.4)):
+        told = replace(found, target=("retain", 0.9), options=options((method, 32, "int8", 4)))
+        assert f"This keeps {kept} % of the" in headline(told)
+
+
+def test_tables_begin_with_the_fewest_bytes_and_tell_shares_from_bounds():
+    table = report.option_table(options())
+    sizes = [int(text.removeprefix("▶ ").replace(",", "")) for text in table["bytes"]]
+    assert sizes == sorted(sizes) and table["bytes"].str.startswith("▶").sum() == 1
+    shares = report.share_table(SHARES)
+    assert shares.iloc[0].tolist() == ["64", "pca", "100.0 %", "99.0 %"]
+    assert shares["dims"].tolist() == [str(dim) for dim in (64, 32, 16, 8) for _ in range(2)]
+
+
+def test_the_short_table_has_the_fewest_bytes_that_surely_reach_each_step():
+    everything = options().assign(**{"low@10": lambda found: found["recall@10"] - 0.04})
+    chosen = everything[everything["answer"]]
+    expected = set(zip(chosen["rerank"], chosen["bytes"], strict=True))
+    for depth in (0, 4):
+        own = everything[everything["front"] & (everything["rerank"] == depth)]
+        for step in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999):
+            sure = own[own["low@10"] >= step]["bytes"]
+            expected |= {(depth, sure.min())} if len(sure) else set()
+    short = worth_a_choice(everything)
+    assert set(zip(short["rerank"], short["bytes"], strict=True)) == expected
 
 
 def test_the_short_table_holds_the_answer_and_only_the_front():

@@ -71,6 +71,15 @@ def test_values_of_every_query_average_to_the_scores():
     np.testing.assert_array_equal(found.hit(1), [float(found.top[i] in qrels[i]) for i in found.rows])
 
 
+def test_one_and_ten_are_scored_unless_told_otherwise_and_nearly_equal_cosines_told_apart():
+    told = [name for name in retrieval_scores(*at_ranks(20, 2, 5)) if "@" in name]
+    assert sorted(told) == ["ndcg@1", "ndcg@10", "recall@1", "recall@10"]
+    turned = np.array([3e-5, 1e-5, 2e-5])  # cosines that differ by less than single precision holds
+    documents = np.column_stack([np.cos(turned), np.sin(turned)])
+    np.testing.assert_array_equal(top_documents([[1.0, 0.0]], documents, 3), [[1, 2, 0]])
+    assert retrieve([[1.0, 0.0]], documents, {0: {0: 1}}).ranked[0].tolist() == [[3, 1]]
+
+
 def test_ids_name_rows_in_any_order():
     plain = retrieval_scores(Q[:4], C[:9], {2: {7: 1}, 0: {3: 2, 1: 1}})
     judged = {"c": {"H": 1}, "a": {"D": 2, "B": 1}}
@@ -143,6 +152,8 @@ def test_top_documents_equal_a_plain_sort_in_any_blocks_and_ties_go_to_the_lower
     np.testing.assert_array_equal(top_documents(Q * 3, C * np.geomspace(0.01, 100, len(C))[:, None], 7), expected)
     repeated = np.concatenate([C[:3], C, C[:3]])  # rows 0-2 again at 3-5 and at the end
     np.testing.assert_array_equal(top_documents(C[:3], repeated, 3), [[0, 3, 503], [1, 4, 504], [2, 5, 505]])
+    np.testing.assert_array_equal(top_documents(C[:3], repeated), [[0], [1], [2]])
+    assert retrieve(C[:3], repeated, {0: [7]}).top.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(top_documents(np.zeros((2, 48)), C, 4), [[0, 1, 2, 3]] * 2)  # all cosines 0
     np.testing.assert_array_equal(top_documents([[1.0, 0.0]], [[0.0, -1.0], [-0.0, 1.0], [0.0, 0.0]], 3), [[0, 1, 2]])
 
