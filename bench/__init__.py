@@ -1,7 +1,9 @@
-"""Our code timed beside its peers, in one process, on equal results: `python -m bench [NAME …] [--quick] [--record]`.
+"""Our code timed beside its peers, in one process, on equal results: `python -m bench [NAME …]
+[--quick] [--record]`.
 
-A benchmark is a function `run(quick) -> BenchRow`. Ours and the peer take turns after a warm-up whose two results
-are compared; the ratio is that of the medians, so what else the machine does hits both.
+A benchmark is a function `run(quick) -> BenchRow`. Ours and the peer take turns after a warm-up
+whose two results are compared; the ratio is that of the medians, so what else the machine does hits
+both.
 """
 
 from collections.abc import Callable
@@ -10,7 +12,16 @@ from importlib import import_module
 from bench.timing import BenchRow
 
 NAMES = (
-    *("encode", "sts_sweep", "early_exit", "probe", "senteval", "step_two", "grid", "compress", "angle", "reducers"),
+    "encode",
+    "sts_sweep",
+    "early_exit",
+    "probe",
+    "senteval",
+    "step_two",
+    "grid",
+    "compress",
+    "angle",
+    "reducers",
     "promise",
 )
 

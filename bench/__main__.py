@@ -18,10 +18,28 @@ WIDTHS = (46, 36, 4, 7, 6, 6, 62, 7, 7)
 def main(arguments: list[str] | None = None) -> int:
     """Run, print, record; 1 if two results that should be equal are not."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all by default")
-    parser.add_argument("--quick", action="store_true", help="small sizes: the whole suite within a minute")
-    parser.add_argument("--record", action="store_true", help="write the rows to results/bench.parquet")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="of both sides")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of {', '.join(NAMES)}; all by default",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small sizes: the whole suite within a minute",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write the rows to results/bench.parquet",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=torch.get_num_threads(),
+        help="of both sides",
+    )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
@@ -64,7 +82,12 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def _rows(row: BenchRow, threads: int, peak: float) -> list[dict]:
-    shared = {"method": row.work, "setting": f"{row.peer}; threads {threads}", "peak_mb": round(peak, 1), **row.columns}
+    shared = {
+        "method": row.work,
+        "setting": f"{row.peer}; threads {threads}",
+        "peak_mb": round(peak, 1),
+        **row.columns,
+    }
     ratio = {"metric": "ratio", "value": row.ratio, "seconds": row.ours_s, **shared}
     told = row.shares if row.goal is None else {"goal": row.goal, **row.shares}
     return [ratio, *({"metric": name, "value": value, **shared} for name, value in told.items())]

@@ -1,8 +1,9 @@
-"""The advisor on files of the size that people have: `python -m bench.advisor [unlabelled] [pairs] [--quick]`.
+"""The advisor on files of the size that people have: `python -m bench.advisor [unlabelled] [pairs]
+[--quick]`.
 
-Each case runs in a process of its own, so that the peak memory is its own, over a file of made vectors that is written
-before: clusters, and a spectrum that falls as that of text embeddings does. Printed are seconds and peak memory beside
-what they may be; exit 1 where one is more.
+Each case runs in a process of its own, so that the peak memory is its own, over a file of made
+vectors that is written before: clusters, and a spectrum that falls as that of text embeddings does.
+Printed are seconds and peak memory beside what they may be; exit 1 where one is more.
 """
 
 import os
@@ -24,7 +25,9 @@ PAIRS = 5_000
 
 
 def made_vectors(rows: int, dim: int, seed: int = 0, *, clusters: int = 500):
-    """Blocks of rows (b, dim) float32: a cluster's centre and what is a row's own, variances falling as 1 / i."""
+    """Blocks of rows (b, dim) float32: a cluster's centre and what is a row's own, variances
+    falling as 1 / i.
+    """
     rng = np.random.default_rng(seed)
     scale = (np.arange(1, dim + 1) ** -0.5).astype(np.float32)
     turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0].astype(np.float32)
@@ -38,7 +41,9 @@ def made_vectors(rows: int, dim: int, seed: int = 0, *, clusters: int = 500):
 
 
 def write_case(folder: Path, rows: int, dim: int, *, pairs: bool) -> list[str]:
-    """The file of vectors, and of pairs graded by their cosines and noise; arguments of the command."""
+    """The file of vectors, and of pairs graded by their cosines and noise; arguments of the
+    command.
+    """
     path = folder / "X.npy"
     X = np.lib.format.open_memmap(path, "w+", np.float32, (rows, dim))
     start = 0
@@ -77,14 +82,30 @@ def main() -> int:
         rows //= 100 if quick else 1
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as place:
             arguments = write_case(Path(place), rows, dim, pairs=name == "pairs")
-            command = [sys.executable, "-m", "bench.advisor", "--run", *arguments, "--output", str(Path(place) / "out")]
+            command = [
+                sys.executable,
+                "-m",
+                "bench.advisor",
+                "--run",
+                *arguments,
+                "--output",
+                str(Path(place) / "out"),
+            ]
             wanted = {"OMP_NUM_THREADS": threads, "REPRO_THREADS": threads}
             started = os.times().elapsed
-            done = subprocess.run(command, env={**os.environ, **wanted}, capture_output=True, text=True)
+            done = subprocess.run(
+                command,
+                env={**os.environ, **wanted},
+                capture_output=True,
+                text=True,
+            )
             took = os.times().elapsed - started
         print(done.stdout, done.stderr)
         peak = float(done.stdout.rsplit("peak ", 1)[1].split()[0])
-        print(f"{name}: {rows:,} × {dim}: {took:.0f} s (at most {seconds}), peak {peak:.0f} MB (at most {memory})")
+        print(
+            f"{name}: {rows:,} × {dim}: {took:.0f} s (at most {seconds}), peak "
+            f"{peak:.0f} MB (at most {memory})"
+        )
         over += done.returncode != 0 or took > seconds or peak > memory
     return int(over > 0)
 

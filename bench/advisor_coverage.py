@@ -1,10 +1,13 @@
-"""How often the advisor's lower bounds are true: `python -m bench.advisor_coverage`, or with names of populations.
+"""How often the advisor's lower bounds are true: `python -m bench.advisor_coverage`, or with names
+of populations.
 
-Items are drawn from a population without end, points of a finite cloud moved by differences of its points, so that the
-share which a map keeps of the whole population is known as closely as one likes. The advisor sees a sample of n items,
-fits its maps inside and chooses; what it claims is held against the population, under the maps that it would write.
-Coverage is told of single bounds (mean and lowest over methods and sizes), of the claim that the answer keeps what was
-asked for, and of the bound beside the answer. `made` clouds need no data; the others are sentences of all-MiniLM-L6-v2.
+Items are drawn from a population without end, points of a finite cloud moved by differences of its
+points, so that the share which a map keeps of the whole population is known as closely as one
+likes. The advisor sees a sample of n items, fits its maps inside and chooses; what it claims is
+held against the population, under the maps that it would write. Coverage is told of single bounds
+(mean and lowest over methods and sizes), of the claim that the answer keeps what was asked for, and
+of the bound beside the answer. `made` clouds need no data; the others are sentences of
+all-MiniLM-L6-v2.
 """
 
 import argparse
@@ -46,7 +49,13 @@ class Population(Protocol):
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, Evidence]:
         """Rows and their evidence."""
 
-    def scores(self, X: Any, evidence: Any, apply: Callable[[Any], Any], sizes: Sequence[int]) -> list[float]:
+    def scores(
+        self,
+        X: Any,
+        evidence: Any,
+        apply: Callable[[Any], Any],
+        sizes: Sequence[int],
+    ) -> list[float]:
         """True scores at the sizes of a map that was fitted on a sample."""
 
 
@@ -73,14 +82,22 @@ class GradedPairs:
         first, second, grades = self._drawn(n, rng)
         return np.concatenate([first, second]), Pairs(np.arange(n), np.arange(n, 2 * n), grades)
 
-    def scores(self, X: Any, evidence: Any, apply: Callable[[Any], Any], sizes: Sequence[int]) -> list[float]:
+    def scores(
+        self,
+        X: Any,
+        evidence: Any,
+        apply: Callable[[Any], Any],
+        sizes: Sequence[int],
+    ) -> list[float]:
         first, second, grades = self.fresh
         cosines = prefix_cosines(apply(first), apply(second), sizes)
         return spearman_draws(list(cosines), grades, resamples=1, seed=0).value.tolist()
 
 
 class LabelledPoints:
-    """Points with a class each; a classifier learns from the sample and is judged by the population."""
+    """Points with a class each; a classifier learns from the sample and is judged by the
+    population.
+    """
 
     unit = False
 
@@ -95,28 +112,51 @@ class LabelledPoints:
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, Evidence]:
         while True:
             X, labels = self._drawn(n, rng)
-            if np.sort(np.unique(labels, return_counts=True)[1])[-2:].min() >= 2 and len(np.unique(labels)) > 1:
+            if (
+                np.sort(np.unique(labels, return_counts=True)[1])[-2:].min() >= 2
+                and len(np.unique(labels)) > 1
+            ):
                 return X, Classes(np.arange(n), labels)
 
-    def scores(self, X: Any, evidence: Any, apply: Callable[[Any], Any], sizes: Sequence[int]) -> list[float]:
+    def scores(
+        self,
+        X: Any,
+        evidence: Any,
+        apply: Callable[[Any], Any],
+        sizes: Sequence[int],
+    ) -> list[float]:
         known, unknown, labels = apply(X), apply(self.fresh[0]), evidence.labels
         folds, found = stratified_folds(labels, FOLDS, 1, "all"), []
         for dim in sizes:
             scale = max(float(np.sqrt(known[:, :dim].var(axis=0).sum())), 1e-12)
             Y, Z = known[:, :dim] / scale, unknown[:, :dim] / scale
             best = PENALTIES[[fold_accuracy(Y, labels, folds[None], PENALTIES, 0)[0].argmax()]]
-            models = fit_logistic(Y, labels, np.ones((1, len(labels)), bool), best, tolerance=1e-3, max_iter=200)
+            models = fit_logistic(
+                Y,
+                labels,
+                np.ones((1, len(labels)), bool),
+                best,
+                tolerance=1e-3,
+                max_iter=200,
+            )
             found.append(float(np.mean(models.predict(Z)[0] == self.fresh[1])))
         return found
 
 
 class AskedDocuments:
-    """Documents that are there once for all, and queries with one relevant document each or more."""
+    """Documents that are there once for all, and queries with one relevant document each or
+    more.
+    """
 
     unit = True
 
     def __init__(self, documents: Any, queries: Any, relevant: Sequence[Sequence[int]]) -> None:
-        self.documents, self.queries, self.relevant, self.dim = documents, queries, relevant, queries.shape[1]
+        self.documents, self.queries, self.relevant, self.dim = (
+            documents,
+            queries,
+            relevant,
+            queries.shape[1],
+        )
         self.fresh = self._drawn(FRESH, np.random.default_rng(12345))
         self.known: dict[bytes, list[float]] = {}
 
@@ -128,13 +168,26 @@ class AskedDocuments:
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, Evidence]:
         queries, qrels = self._drawn(n, rng)
         count = len(self.documents)
-        return np.concatenate([self.documents, queries]), Search(count + np.arange(n), np.arange(count), qrels)
+        return np.concatenate([self.documents, queries]), Search(
+            count + np.arange(n),
+            np.arange(count),
+            qrels,
+        )
 
-    def scores(self, X: Any, evidence: Any, apply: Callable[[Any], Any], sizes: Sequence[int]) -> list[float]:
+    def scores(
+        self,
+        X: Any,
+        evidence: Any,
+        apply: Callable[[Any], Any],
+        sizes: Sequence[int],
+    ) -> list[float]:
         C, Q = apply(self.documents), apply(self.fresh[0])
-        key = C[:50].tobytes() + np.array(sizes).tobytes()  # the documents are the same in every sample, and so the map
+        # The documents are the same in every sample, and so the map
+        key = C[:50].tobytes() + np.array(sizes).tobytes()
         if key not in self.known:
-            self.known[key] = [float(retrieve(Q[:, :d], C[:, :d], self.fresh[1]).ndcg(10).mean()) for d in sizes]
+            self.known[key] = [
+                float(retrieve(Q[:, :d], C[:, :d], self.fresh[1]).ndcg(10).mean()) for d in sizes
+            ]
         return self.known[key]
 
 
@@ -168,7 +221,10 @@ def real(name: str) -> Population:
     if kind == "retrieval":
         (loaded,) = splits
         place = {document: i for i, document in enumerate(loaded.document_ids)}
-        asked = [[place[d] for d, v in loaded.qrels.get(q, {}).items() if v > 0] for q in loaded.query_ids]
+        asked = [
+            [place[d] for d, v in loaded.qrels.get(q, {}).items() if v > 0]
+            for q in loaded.query_ids
+        ]
         keep = [i for i, found in enumerate(asked) if found]
         queries = embedded([loaded.queries[i] for i in keep])
         return AskedDocuments(embedded(loaded.documents), queries, [asked[i] for i in keep])
@@ -176,7 +232,8 @@ def real(name: str) -> Population:
         labels = np.array([str(label) for part in splits for label in part.labels])
         return LabelledPoints(embedded([text for part in splits for text in part.texts]), labels)
     first, second = (
-        embedded([text for part in splits for text in getattr(part, side)]) for side in ("texts1", "texts2")
+        embedded([text for part in splits for text in getattr(part, side)])
+        for side in ("texts1", "texts2")
     )
     return GradedPairs(first, second, np.concatenate([part.scores for part in splits]))
 
@@ -189,7 +246,12 @@ def embedded(texts: Sequence[str]) -> Any:
         return SentenceEncoder.load("all-MiniLM-L6-v2").encode(list(texts))
 
     return np.asarray(
-        Store().remember("coverage", {"encoder": "all-MiniLM-L6-v2", "texts": list(texts)}, work, code="repro.models")
+        Store().remember(
+            "coverage",
+            {"encoder": "all-MiniLM-L6-v2", "texts": list(texts)},
+            work,
+            code="repro.models",
+        )
     )
 
 
@@ -201,12 +263,20 @@ class Coverage:
     samples: int
     refused: int  # samples whose score at full size may be zero
     held: Any  # (methods × sizes,), NaN where no sample reached it
-    claims: float  # share of samples in which the answer keeps what was asked for; keeping everything does
+    # Share of samples in which the answer keeps what was asked for; keeping everything does
+    claims: float
     beside: float  # share of answers whose own bound held
     answers: float  # share of samples with an answer
 
 
-def coverage(population: Population, n: int, samples: int, sizes: Sequence[int], *, retain: float = 0.9) -> Coverage:
+def coverage(
+    population: Population,
+    n: int,
+    samples: int,
+    sizes: Sequence[int],
+    *,
+    retain: float = 0.9,
+) -> Coverage:
     """Draw, advise, compare."""
     held: dict[tuple[str, int], list[bool]] = {(m, d): [] for m in METHODS for d in sizes}
     claims, beside, refused = [], [], 0
@@ -214,7 +284,14 @@ def coverage(population: Population, n: int, samples: int, sizes: Sequence[int],
         X, evidence = population.draw(n, np.random.default_rng([n, sample]))
         layers: dict[int | None, Vectors] = {None: in_memory(X)}
         try:
-            found, maps, *_ = fit_and_judge(layers, evidence, METHODS, sizes, unit=population.unit, seed=sample)
+            found, maps, *_ = fit_and_judge(
+                layers,
+                evidence,
+                METHODS,
+                sizes,
+                unit=population.unit,
+                seed=sample,
+            )
         except NoShareError:
             refused += 1
             continue
@@ -232,7 +309,13 @@ def coverage(population: Population, n: int, samples: int, sizes: Sequence[int],
     each = np.array([np.mean(v) if v else np.nan for v in held.values()])
     told = float(np.mean(claims)) if claims else np.nan
     return Coverage(
-        n, samples, refused, each, told, float(np.mean(beside)) if beside else np.nan, len(beside) / max(len(claims), 1)
+        n,
+        samples,
+        refused,
+        each,
+        told,
+        float(np.mean(beside)) if beside else np.nan,
+        len(beside) / max(len(claims), 1),
     )
 
 
@@ -241,13 +324,24 @@ REAL = ("sickr", "stsb", "cr", "trec", "hotpotqa")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line for each population and size of sample; 1 if bounds held in less than 93 %, chance aside."""
+    """Print a line for each population and size of sample; 1 if bounds held in less than 93 %,
+    chance aside.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.advisor_coverage", description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(MADE), help=f"of {', '.join([*MADE, *REAL])}")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        default=list(MADE),
+        help=f"of {', '.join([*MADE, *REAL])}",
+    )
     parser.add_argument("--items", type=int, nargs="+", default=list(ITEMS))
     parser.add_argument("--samples", type=int, default=400)
     parser.add_argument(
-        "--dims", type=int, nargs="+", default=None, help="by default ¾, ½, ¼, ⅛ and 1/16 of the full size, and 12"
+        "--dims",
+        type=int,
+        nargs="+",
+        default=None,
+        help="by default ¾, ½, ¼, ⅛ and 1/16 of the full size, and 12",
     )
     parser.add_argument("--retain", type=float, default=0.9)
     options = parser.parse_args(arguments)
@@ -255,13 +349,20 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.names:
         population = made(MADE[name]) if name in MADE else real(name)
         for n in options.items:
-            sizes = options.dims or sorted({12, *(int(population.dim * part) for part in PARTS)}, reverse=True)
+            sizes = options.dims or sorted(
+                {12, *(int(population.dim * part) for part in PARTS)},
+                reverse=True,
+            )
             found = coverage(population, n, options.samples, sizes, retain=options.retain)
             worst, mean = float(np.nanmin(found.held)), float(np.nanmean(found.held))
-            low |= mean < 0.93 or worst < 0.93 - 2 * np.sqrt(0.93 * 0.07 / max(found.samples - found.refused, 1))
+            low |= mean < 0.93 or worst < 0.93 - 2 * np.sqrt(
+                0.93 * 0.07 / max(found.samples - found.refused, 1)
+            )
             say(
-                f"{name:>12} n {n:>5}: bounds held in {100 * mean:.1f} % (lowest {100 * worst:.1f}); claims true in "
-                f"{100 * found.claims:.1f} %, answers in {100 * found.answers:.0f} %, their own bounds true in "
+                f"{name:>12} n {n:>5}: bounds held in {100 * mean:.1f} % (lowest "
+                f"{100 * worst:.1f}); claims true in "
+                f"{100 * found.claims:.1f} %, answers in {100 * found.answers:.0f} %, "
+                "their own bounds true in "
                 f"{100 * found.beside:.1f} %; {found.samples} samples, {found.refused} refused"
             )
     return int(low)

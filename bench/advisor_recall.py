@@ -1,9 +1,11 @@
-"""Do the advisor's intervals cover the recall that all queries have? `python -m bench.advisor_recall [X.npy]`.
+"""Do the advisor's intervals cover the recall that all queries have? `python -m
+bench.advisor_recall [X.npy]`.
 
-The advice is of 50,000 vectors, made or the first of a file, and 10,000 others, which no map has seen, are queries: it
-draws some, and exact recall of every way of storing that it measured is that of all. Printed is how many of the
-advice's own intervals hold, how many of those of 500 other samples of as many queries, in the mean over ways and for
-the way where fewest do, and how often a recommended way has the recall asked for; exit 1 where the mean is below 93 %.
+The advice is of 50,000 vectors, made or the first of a file, and 10,000 others, which no map has
+seen, are queries: it draws some, and exact recall of every way of storing that it measured is that
+of all. Printed is how many of the advice's own intervals hold, how many of those of 500 other
+samples of as many queries, in the mean over ways and for the way where fewest do, and how often a
+recommended way has the recall asked for; exit 1 where the mean is below 93 %.
 """
 
 import sys
@@ -29,7 +31,9 @@ OPTIONS: dict[str, Any] = {
 
 
 def exact(ways, X, Q):
-    """Recall@k of each query by every way (ways, ks, 2, queries), without re-ranking and with it."""
+    """Recall@k of each query by every way (ways, ks, 2, queries), without re-ranking and with
+    it.
+    """
     found = np.empty((len(ways), len(KS), 2, len(Q)), np.float32)
     blocks = [X[i : i + 8192] for i in range(0, len(X), 8192)]
     for start in range(0, len(Q), ASKED):
@@ -67,10 +71,24 @@ def main() -> int:
             interval = interval_of(recalls[at][asked].astype(np.float64))
             covered[at] += interval.low <= truth[at] <= interval.high
     covered = covered[1:] / SAMPLES  # the first way is the full vectors, which find all
-    targets = [(t, r, choose(found.options, "recall", t, r)) for t in (0.8, 0.9, 0.95, 0.99) for r in (0, 4)]
-    kept = [truth[found.options.loc[row, "way"], 1, int(r > 0)] >= t for t, r, row in targets if row is not None]
-    print(f"{len(found.ways) - 1} ways; {sum(own)} of the {len(own)} intervals of one advice hold, on the same queries")
-    print(f"{SAMPLES} samples of {found.queries:,} queries: {covered.mean():.3f} hold, at least {covered.min():.3f}")
+    targets = [
+        (t, r, choose(found.options, "recall", t, r))
+        for t in (0.8, 0.9, 0.95, 0.99)
+        for r in (0, 4)
+    ]
+    kept = [
+        truth[found.options.loc[row, "way"], 1, int(r > 0)] >= t
+        for t, r, row in targets
+        if row is not None
+    ]
+    print(
+        f"{len(found.ways) - 1} ways; {sum(own)} of the {len(own)} intervals of "
+        "one advice hold, on the same queries"
+    )
+    print(
+        f"{SAMPLES} samples of {found.queries:,} queries: {covered.mean():.3f} "
+        f"hold, at least {covered.min():.3f}"
+    )
     print(f"the recommended way has the recall asked for in {sum(kept)} of {len(kept)} cases")
     return int(covered.mean() < 0.93)
 

@@ -1,7 +1,8 @@
-"""AnglE's three terms, forward and backward, beside the form over all P × P pairs and 2P × 2P targets.
+"""AnglE's three terms, forward and backward, beside the form over all P × P pairs and 2P × 2P
+targets.
 
-The peer computes as AnglE 0.6.1's loss module does: every difference of two pairs' scores in a matrix, those that do
-not count pushed to −1e12, one logsumexp; and in-batch targets as a matrix.
+The peer computes as AnglE 0.6.1's loss module does: every difference of two pairs' scores in a
+matrix, those that do not count pushed to −1e12, one logsumexp; and in-batch targets as a matrix.
 """
 
 import torch
@@ -13,7 +14,7 @@ from repro.losses import angle_pairs
 
 PAIRS = 512
 DIM = 128
-"""ESE's compressed size, at which every layer is trained"""
+"""ESE's compressed size, at which every layer is trained."""
 TIMES = 10
 
 
@@ -24,7 +25,10 @@ def run(quick: bool) -> list[BenchRow]:
     y = x + torch.randn(pairs, DIM, generator=generator)
     binary = (torch.rand(pairs, generator=generator) < 0.5).long()
     graded = torch.randint(0, 26, (pairs,), generator=generator) / 25
-    return [_row(x, y, labels, kind, quick) for labels, kind in ((binary, "two labels"), (graded, "26 grades"))]
+    return [
+        _row(x, y, labels, kind, quick)
+        for labels, kind in ((binary, "two labels"), (graded, "26 grades"))
+    ]
 
 
 def _row(x: Tensor, y: Tensor, labels: Tensor, kind: str, quick: bool) -> BenchRow:
@@ -38,7 +42,10 @@ def _row(x: Tensor, y: Tensor, labels: Tensor, kind: str, quick: bool) -> BenchR
 
     works = {"ours": lambda: work(angle_pairs), "peer": lambda: work(_all_pairs)}
     results, seconds = alternate(works, 1 if quick else 15)
-    gap = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(results["ours"], results["peer"], strict=True))
+    gap = max(
+        float((a - b).abs().max() / b.abs().max())
+        for a, b in zip(results["ours"], results["peer"], strict=True)
+    )
     return BenchRow(
         work=f"AnglE loss and gradient, {len(x)} pairs × {DIM}, {kind}, ×{TIMES}",
         peer="P × P form",
@@ -56,7 +63,9 @@ def _all_pairs(x: Tensor, y: Tensor, labels: Tensor) -> Tensor:
     u, v = F.normalize(x), F.normalize(y)
     (a, b), (c, e) = u.chunk(2, 1), v.chunk(2, 1)
     similarity = torch.cat([a * c + b * e, b * c - a * e], 1).sum(1).abs()
-    return _ranked((u * v).sum(1) * 20, labels) + _partners(u, v, labels) + _ranked(similarity, labels)
+    return (
+        _ranked((u * v).sum(1) * 20, labels) + _partners(u, v, labels) + _ranked(similarity, labels)
+    )
 
 
 def _ranked(scores: Tensor, labels: Tensor) -> Tensor:

@@ -1,6 +1,8 @@
-"""Encoding at half depth: a run that stops there, the whole network, and a peer whose upper blocks are cut off.
+"""Encoding at half depth: a run that stops there, the whole network, and a peer whose upper blocks
+are cut off.
 
-ESE's released code removes blocks for good (`truncate_layer`); ours stops at whichever layer is asked for.
+ESE's released code removes blocks for good (`truncate_layer`); ours stops at whichever layer is
+asked for.
 """
 
 import numpy as np
@@ -27,7 +29,12 @@ def run(quick: bool) -> list[BenchRow]:
     }
     results, seconds = alternate(works, 3 if quick else 5)
     saved = seconds["half"] / seconds["full"]
-    shared = {"backbone": MINILM, "layer": half, "dim": encoder.dim, "data_source": data.default_source()}
+    shared = {
+        "backbone": MINILM,
+        "layer": half,
+        "dim": encoder.dim,
+        "data_source": data.default_source(),
+    }
     return [
         BenchRow(
             work=f"encode {len(texts)} texts at layer {half} of {full}",
@@ -36,8 +43,12 @@ def run(quick: bool) -> list[BenchRow]:
             ours_s=seconds["half"],
             peer_s=seconds["full"],
             columns=shared,
-            shares={"share_of_full_depth": saved, "tokenising_share": seconds["tokens"] / seconds["half"]},
-            note=f"{saved:.0%} of the time for {half / full:.0%} of the blocks; tokens and embeddings cost the same",
+            shares={
+                "share_of_full_depth": saved,
+                "tokenising_share": seconds["tokens"] / seconds["half"],
+            },
+            note=f"{saved:.0%} of the time for {half / full:.0%} of the blocks; tokens and "
+            "embeddings cost the same",
             **_equal(results["half"], results["full"]),
         ),
         BenchRow(

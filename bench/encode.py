@@ -14,7 +14,11 @@ def run(quick: bool) -> BenchRow:
     ours = SentenceEncoder.load(MINILM, device="cpu")
     peer = SentenceTransformer(str(locate(MINILM)), device="cpu")
     product, product_flops = matmul(hidden_dim=ours.hidden_dim)
-    works = {"ours": lambda: ours.encode(texts, normalize=True), "peer": lambda: peer.encode(texts), "product": product}
+    works = {
+        "ours": lambda: ours.encode(texts, normalize=True),
+        "peer": lambda: peer.encode(texts),
+        "product": product,
+    }
     results, seconds = alternate(works, 3 if quick else 5)
     gap = float(np.abs(results["ours"] - results["peer"]).max())
     rate = product_flops / seconds["product"]
@@ -30,7 +34,8 @@ def run(quick: bool) -> BenchRow:
         checked=f"embeddings, {gap:.0e} ≤ 1e-5",
         columns={"backbone": MINILM, "dim": ours.dim, "data_source": data.default_source()},
         shares={"matmul_share": share, "peer_matmul_share": peer_share},
-        note=f"of the {rate / 1e9:.0f} GFLOP/s of a plain matmul: ours {share:.0%} (goal 65%), peer {peer_share:.0%}",
+        note=f"of the {rate / 1e9:.0f} GFLOP/s of a plain matmul: ours {share:.0%} "
+        f"(goal 65%), peer {peer_share:.0%}",
     )
 
 
@@ -43,7 +48,9 @@ def distinct_texts(count: int) -> list[str]:
 
 
 def _flops(encoder: SentenceEncoder, texts: list[str]) -> float:
-    """Of the blocks' products on the tokens there are: 24·D² per token and 4·D·length for its attention."""
+    """Of the blocks' products on the tokens there are: 24·D² per token and 4·D·length for its
+    attention.
+    """
     lengths = np.array([len(ids) for ids in encoder.backbone.tokenize(texts)[0]], float)
     D = encoder.hidden_dim
     return float(encoder.n_layers * (24 * D * D * lengths.sum() + 4 * D * (lengths**2).sum()))

@@ -27,7 +27,12 @@ def run(quick: bool) -> BenchRow:
         return np.array([[score(pooler.project(h)) for pooler in poolers] for h in states])
 
     def peer() -> np.ndarray:
-        return np.array([[score(splice(encoder, pooler).encode(texts)) for pooler in poolers] for encoder in encoders])
+        return np.array(
+            [
+                [score(splice(encoder, pooler).encode(texts)) for pooler in poolers]
+                for encoder in encoders
+            ]
+        )
 
     results, seconds = alternate({"ours": ours, "peer": peer}, 1 if quick else 2)
     gap = float(np.abs(results["ours"] - results["peer"]).max())
@@ -49,5 +54,7 @@ def _variant(seed: int) -> SentenceEncoder:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in encoder.parameters():
-            weight += 0.01 * weight.std(correction=0) * torch.randn(weight.shape, generator=generator)
+            weight += (
+                0.01 * weight.std(correction=0) * torch.randn(weight.shape, generator=generator)
+            )
     return encoder

@@ -1,4 +1,6 @@
-"""Nested cross-validation of a linear probe: 610 logistic regressions, all at once or one by one."""
+"""Nested cross-validation of a linear probe: 610 logistic regressions, all at once or one by
+one.
+"""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -30,7 +32,12 @@ def run(quick: bool) -> BenchRow:
         peer_s=seconds["peer"],
         equal=gap <= 0.3,
         checked=f"accuracy, {gap:.2f} ≤ 0.3 points; {same} of {FOLDS} penalties the same",
-        columns={"backbone": BACKBONE, "dim": X.shape[1], "dataset": "cr", "data_source": "microworld"},
+        columns={
+            "backbone": BACKBONE,
+            "dim": X.shape[1],
+            "dataset": "cr",
+            "data_source": "microworld",
+        },
     )
 
 
@@ -50,6 +57,12 @@ def one_by_one(X: np.ndarray, y: np.ndarray) -> tuple[float, tuple[float, ...]]:
     return float(np.mean(accuracies)), tuple(chosen)
 
 
-def _accuracy(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, penalty: float) -> float:
+def _accuracy(
+    X: np.ndarray,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    penalty: float,
+) -> float:
     model = LogisticRegression(C=penalty, max_iter=1000).fit(X[train], y[train])
     return float((model.predict(X[test]) == y[test]).mean())

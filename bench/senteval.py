@@ -1,12 +1,13 @@
-"""SentEval's nested cross-validation: 410 classifiers trained by early stopping, all at once or one by one.
+"""SentEval's nested cross-validation: 410 classifiers trained by early stopping, all at once or one
+by one.
 
-The peer trains them as SentEval does, in torch: each its own fit, from our start but in its own order of rows. Its
-410 fits take minutes, so one outer fold is timed, 41 of them, and counts ten times. Equal is the accuracy on that
-fold's inner folds, the mean over its 40 fits, which both sides do: a single fit's test accuracy varies by a point
-with the order of rows.
+The peer trains them as SentEval does, in torch: each its own fit, from our start but in its own
+order of rows. Its 410 fits take minutes, so one outer fold is timed, 41 of them, and counts ten
+times. Equal is the accuracy on that fold's inner folds, the mean over its 40 fits, which both sides
+do: a single fit's test accuracy varies by a point with the order of rows.
 
-How near ours is to SentEval itself: its published classifier.py and validation.py (0a1ecc6, the .cuda() calls
-removed) were run on the same embeddings of CR; PUBLISHED holds what they gave.
+How near ours is to SentEval itself: its published classifier.py and validation.py (0a1ecc6, the
+.cuda() calls removed) were run on the same embeddings of CR; PUBLISHED holds what they gave.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,10 @@ from repro.evaluation.senteval import PENALTIES, fold_accuracy, initial_head
 from repro.models import SentenceEncoder
 from repro.models.pretrained import MINILM
 
-PUBLISHED = "SentEval's own classifier on these: 82.21% (seed 1111; the ten final fits over 16 seeds 81.96 ± sd 0.38)"
+PUBLISHED = (
+    "SentEval's own classifier on these: 82.21% (seed 1111; the ten final "
+    "fits over 16 seeds 81.96 ± sd 0.38)"
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ def run(quick: bool) -> BenchRow:
     outer, inner = folds(y)
     inner_accuracy = fold_accuracy(X, y, inner[None], PENALTIES, 0).mean()
     gap = abs(inner_accuracy - peer.inner) * 100
-    allowed = 3.0 if quick else 0.3  # on 400 rows the order moves the mean of 40 fits by a point, on 3,771 by 0.1
+    # On 400 rows the order moves the mean of 40 fits by a point, on 3,771 by 0.1
+    allowed = 3.0 if quick else 0.3
     test = ours.correct[outer == 0].mean()
     return BenchRow(
         work=f"SentEval, nested, {len(y)} × {X.shape[1]}",
@@ -56,13 +61,16 @@ def run(quick: bool) -> BenchRow:
         equal=gap <= allowed,
         checked=f"accuracy on inner folds, {gap:.2f} ≤ {allowed} points",
         columns={"backbone": MINILM, "dim": X.shape[1], "dataset": "cr", "data_source": source},
-        note=f"that outer fold's test rows: ours {test:.2%}, peer {peer.test:.2%}; all: ours {ours.accuracy:.2%}"
+        note=f"that outer fold's test rows: ours {test:.2%}, peer {peer.test:.2%}; "
+        f"all: ours {ours.accuracy:.2%}"
         + (f"; {PUBLISHED}" if source == "local" and not quick else ""),
     )
 
 
 def folds(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The outer folds of `nested_cv` and the inner ones of its first training part, −1 elsewhere."""
+    """The outer folds of `nested_cv` and the inner ones of its first training part, −1
+    elsewhere.
+    """
     outer = stratified_folds(y, FOLDS, 0)
     inner = np.full(len(y), -1)
     inner[outer != 0] = stratified_folds(y[outer != 0], FOLDS, 0, "inner", 0)
@@ -87,7 +95,13 @@ def one_by_one(X: np.ndarray, y: np.ndarray) -> OuterFold:
     return OuterFold(float(scores.mean()), accuracy(head, features[test], target[test]))
 
 
-def fit(X: torch.Tensor, y: torch.Tensor, X_dev: torch.Tensor, y_dev: torch.Tensor, penalty: float) -> nn.Module:
+def fit(
+    X: torch.Tensor,
+    y: torch.Tensor,
+    X_dev: torch.Tensor,
+    y_dev: torch.Tensor,
+    penalty: float,
+) -> nn.Module:
     """One classifier: the best on the dev rows until the sixth check that is no better."""
     torch.manual_seed(0)
     head = nn.Linear(X.shape[1], int(y.max()) + 1)

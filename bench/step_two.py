@@ -1,7 +1,8 @@
 """Step 2 of two-step training, eight poolers × four learning rates, on a frozen encoder.
 
-Ours computes the dropout views once; the peer, as a training script does, runs the encoder in every step of
-every pooler and rate. Dropout is 0 here, so that both see the same views and must end at the same weights.
+Ours computes the dropout views once; the peer, as a training script does, runs the encoder in every
+step of every pooler and rate. Dropout is 0 here, so that both see the same views and must end at
+the same weights.
 """
 
 import copy
@@ -28,7 +29,9 @@ def run(quick: bool) -> BenchRow:
     texts = distinct_texts(config.batch_size * (2 if quick else 16))
     encoder = SentenceEncoder.load(BACKBONE, device="cpu")
     encoder.backbone.set_dropout(0.0)
-    poolers = [Pooler(encoder.hidden_dim, dim).initialise(0) for dim in (DIMS[2:4] if quick else DIMS)]
+    poolers = [
+        Pooler(encoder.hidden_dim, dim).initialise(0) for dim in (DIMS[2:4] if quick else DIMS)
+    ]
     pairs = data.load("stsb", split="dev", source="microworld", limit=200)
     dev = encoder.encode(data.texts_of(pairs), readout="encoder")
 
@@ -46,7 +49,9 @@ def run(quick: bool) -> BenchRow:
     results, seconds = alternate({"ours": ours, "peer": peer}, 1 if quick else 3)
     weights = [[p.linear.weight.detach() for p in results[name]] for name in ("ours", "peer")]
     gap = max(float((a - b).abs().max()) for a, b in zip(*weights, strict=True))
-    moved = sum(not torch.equal(a, p.linear.weight) for a, p in zip(weights[0], poolers, strict=True))
+    moved = sum(
+        not torch.equal(a, p.linear.weight) for a, p in zip(weights[0], poolers, strict=True)
+    )
     rates, steps = len(config.learning_rates), len(texts) // config.batch_size
     return BenchRow(
         work=f"step 2, {len(poolers)} sizes × {rates} rates, {steps} steps",
@@ -56,7 +61,12 @@ def run(quick: bool) -> BenchRow:
         peer_s=seconds["peer"],
         equal=gap <= 1e-4 and moved > 0,
         checked=f"pooler weights, {gap:.0e} ≤ 1e-4; {moved} of {len(poolers)} left their start",
-        columns={"backbone": BACKBONE, "dataset": "stsb", "data_source": "microworld", "n_train": len(texts)},
+        columns={
+            "backbone": BACKBONE,
+            "dataset": "stsb",
+            "data_source": "microworld",
+            "n_train": len(texts),
+        },
     )
 
 

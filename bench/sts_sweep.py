@@ -1,4 +1,6 @@
-"""The STS task at six prefix sizes: encode once and slice, or encode both sides again for every size."""
+"""The STS task at six prefix sizes: encode once and slice, or encode both sides again for every
+size.
+"""
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
@@ -25,7 +27,12 @@ def run(quick: bool) -> BenchRow:
     def peer() -> np.ndarray:
         sides = list(pairs.texts1), list(pairs.texts2), pairs.scores.tolist()
         evaluators = [
-            EmbeddingSimilarityEvaluator(*sides, similarity_fn_names=["cosine"], truncate_dim=dim, write_csv=False)
+            EmbeddingSimilarityEvaluator(
+                *sides,
+                similarity_fn_names=["cosine"],
+                truncate_dim=dim,
+                write_csv=False,
+            )
             for dim in DIMS
         ]
         return np.array([evaluate(model)["spearman_cosine"] for evaluate in evaluators])

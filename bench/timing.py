@@ -12,7 +12,9 @@ import torch
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One line of the table; `columns` are further columns of its recorded row, `shares` further numbers to record."""
+    """One line of the table; `columns` are further columns of its recorded row, `shares` further
+    numbers to record.
+    """
 
     work: str
     peer: str
@@ -33,9 +35,14 @@ class BenchRow:
 
 
 def alternate(
-    works: Mapping[str, Callable[[], Any]], repeats: int, *, warm_up: bool | None = None
+    works: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    *,
+    warm_up: bool | None = None,
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """The first result of each and its median seconds; they take turns, and the first of several only warms up."""
+    """The first result of each and its median seconds; they take turns, and the first of several
+    only warms up.
+    """
     warm_up = repeats > 1 if warm_up is None else warm_up
     results: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in works}
@@ -50,8 +57,14 @@ def alternate(
     return results, {name: float(np.median(taken)) for name, taken in seconds.items()}
 
 
-def matmul(tokens: int = 1024, hidden_dim: int = 384, times: int = 40) -> tuple[Callable[[], None], float]:
-    """A plain product of the shape of a feed-forward layer, repeated, and its floating-point operations."""
+def matmul(
+    tokens: int = 1024,
+    hidden_dim: int = 384,
+    times: int = 40,
+) -> tuple[Callable[[], None], float]:
+    """A plain product of the shape of a feed-forward layer, repeated, and its floating-point
+    operations.
+    """
     x, w = torch.randn(tokens, hidden_dim), torch.randn(hidden_dim, 4 * hidden_dim)
 
     def work() -> None:

@@ -1,10 +1,12 @@
-"""How the book meets its readers: `python tests/browser.py` opens all built pages in Chromium, wide and narrow.
+"""How the book meets its readers: `python tests/browser.py` opens all built pages in Chromium, wide
+and narrow.
 
-Every page is loaded into a frame as wide as a screen and as a phone, and asked how long it is, where its first figure
-stands, what is cut off, and what the console said; then axe looks for what bars readers, with all folds open. Exits 1
-where a page is broken: it scrolls sideways, the console holds an error, a link leads nowhere, something is cut off, its
-first figure is not on the first screen, axe finds something serious or critical, a sentence gives an interval that no
-table shows, or the explorer says in some state what its table does not.
+Every page is loaded into a frame as wide as a screen and as a phone, and asked how long it is,
+where its first figure stands, what is cut off, and what the console said; then axe looks for what
+bars readers, with all folds open. Exits 1 where a page is broken: it scrolls sideways, the console
+holds an error, a link leads nowhere, something is cut off, its first figure is not on the first
+screen, axe finds something serious or critical, a sentence gives an interval that no table shows,
+or the explorer says in some state what its table does not.
 """
 
 import json
@@ -42,21 +44,37 @@ def browser() -> str | None:
 
 
 def measured(html: Path, pages: list[Path]) -> pd.DataFrame:
-    """A line per page and size: length in screens, place of the first figure, what is cut off, errors, links."""
+    """A line per page and size: length in screens, place of the first figure, what is cut off,
+    errors, links.
+    """
     jobs = [[page.as_uri(), size, *SIZES[size]] for page in pages for size in SIZES]
     given = f"const JOBS = {json.dumps(jobs)}, AXE = {json.dumps(AXE.as_uri())};"
     script = f"<script>{given}\n{ASK.read_text(encoding='utf-8')}</script>"
     found = pd.DataFrame(answer_of(script))
-    return found.assign(page=found["page"].str.removeprefix(html.as_uri() + "/")).astype({"figure": float})
+    return found.assign(page=found["page"].str.removeprefix(html.as_uri() + "/")).astype(
+        {"figure": float}
+    )
 
 
 def answer_of(body: str) -> Any:
-    """What the scripts of a page leave in its element `found`, as JSON, when all of them have run."""
+    """What the scripts of a page leave in its element `found`, as JSON, when all of them have
+    run.
+    """
     with tempfile.TemporaryDirectory() as folder:
         asking = Path(folder) / "ask.html"
         asking.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
-        options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom")
-        patience = ("--virtual-time-budget=100000000", f"--user-data-dir={folder}/profile", "--window-size=1400,1000")
+        options = (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--allow-file-access-from-files",
+            "--dump-dom",
+        )
+        patience = (
+            "--virtual-time-budget=100000000",
+            f"--user-data-dir={folder}/profile",
+            "--window-size=1400,1000",
+        )
         command = [str(browser()), *options, *patience, asking.as_uri()]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     answer = re.search(r'<pre id="found">(.*?)</pre>', said, re.DOTALL)
@@ -74,7 +92,9 @@ def broken(found: pd.DataFrame) -> list[str]:
         faults += [f"{where}: the console said {said}" for said in row.errors]
         faults += [f"{where}: figures without a caption: {row.bare}"] * (row.bare > 0)
         faults += [f"{where}: the first figure is screens away"] * (row.figure > 1)
-        faults += [f"{where}: cut off: tables {row.tables}, code {row.code}"] * (row.tables + row.code > 0)
+        faults += [f"{where}: cut off: tables {row.tables}, code {row.code}"] * (
+            row.tables + row.code > 0
+        )
         faults += [f"{where}: {said}" for said in row.serious]
         faults += [f"{where}: {name} changes nothing" for name in row.silent]
         faults += [f"{where}: no anchor #{name}" for name in row.lost]
@@ -84,12 +104,18 @@ def broken(found: pd.DataFrame) -> list[str]:
 
 
 def unshown(pages: list[Path], elsewhere: list[Path]) -> list[str]:
-    """Sentences with an interval, (0.2 to 1.1), that no table has: [0.21, 1.06] or, turned round, [−1.06, −0.21]."""
+    """Sentences with an interval, (0.2 to 1.1), that no table has: [0.21, 1.06] or, turned round,
+    [−1.06, −0.21].
+    """
     texts = {page: words_of(page) for page in [*pages, *elsewhere]}
-    shown = {page: [ends_of(found) for found in SHOWN.finditer(text)] for page, text in texts.items()}
+    shown = {
+        page: [ends_of(found) for found in SHOWN.finditer(text)] for page, text in texts.items()
+    }
     faults = []
     for page in pages:
-        known = [pair for of in {page, *elsewhere} for c, d in shown[of] for pair in ((c, d), (-d, -c))]
+        known = [
+            pair for of in {page, *elsewhere} for c, d in shown[of] for pair in ((c, d), (-d, -c))
+        ]
         for found in SAID.finditer(texts[page]):
             a, b = ends_of(found)
             near_a, near_b = (0.51 * 10.0 ** -len(end.partition(".")[2]) for end in found.groups())
@@ -100,7 +126,9 @@ def unshown(pages: list[Path], elsewhere: list[Path]) -> list[str]:
 
 
 def misled() -> list[str]:
-    """What the explorer says that its table does not: a made one in every state, that of the book at every row."""
+    """What the explorer says that its table does not: a made one in every state, that of the book
+    at every row.
+    """
     made = explorer.walk(explorer.made_ways(), explorer.KEEP, explorer.MILLIONS, thorough=True)
     walks = [made, explorer.walk(explorer.recorded_ways(), (0.95, 0.98, 0.99))]
     return [fault for walk in walks for fault in walk.faults(answer_of(walk.body()))]
@@ -122,17 +150,32 @@ def main(names: list[str]) -> int:
     """Print what was measured of all pages, or of those named; 1 if one is broken."""
     html = project_root() / "_build" / "html"
     pages = sorted([html / "index.html", *html.glob("book/*.html"), *html.glob("notebooks/*.html")])
-    if not (pages := [page for page in pages if page.is_file() and (not names or page.stem in names)]):
+    if not (
+        pages := [page for page in pages if page.is_file() and (not names or page.stem in names)]
+    ):
         raise SystemExit(f"no such page in {html}: `make book` builds them")
     with ThreadPoolExecutor(lanes := min(len(pages), cpu_count())) as pool:
-        found = pd.concat(pool.map(partial(measured, html), [pages[lane::lanes] for lane in range(lanes)]))
+        found = pd.concat(
+            pool.map(partial(measured, html), [pages[lane::lanes] for lane in range(lanes)])
+        )
     found = found.sort_values(["page", "size"], ascending=[True, False])
-    say(found.drop(columns=["errors", "lost", "links", "silent", "serious"]).round(1).to_string(index=False))
+    say(
+        found.drop(columns=["errors", "lost", "links", "silent", "serious"])
+        .round(1)
+        .to_string(index=False)
+    )
     middle = found.groupby("size")[["screens", "figure", "tables", "code"]].median()
     say(f"medians:\n{middle.round(1).to_string()}")
     findings = html / "book" / "findings.html"
-    notebooks, prose = ([page for page in pages if (page.parent.name == "notebooks") == own] for own in (True, False))
-    faults = [*broken(found), *unshown(notebooks, [findings]), *unshown(prose, sorted(html.glob("*/*.html")))]
+    notebooks, prose = (
+        [page for page in pages if (page.parent.name == "notebooks") == own]
+        for own in (True, False)
+    )
+    faults = [
+        *broken(found),
+        *unshown(notebooks, [findings]),
+        *unshown(prose, sorted(html.glob("*/*.html"))),
+    ]
     if not names or "explorer" in names:
         faults += misled()
     say("\n".join(faults))

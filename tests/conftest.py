@@ -1,4 +1,6 @@
-"""What every test stands on: a store of its own, one thread, and a tiny random BERT in place of a trained one."""
+"""What every test stands on: a store of its own, one thread, and a tiny random BERT in place of a
+trained one.
+"""
 
 import gzip
 import json
@@ -14,7 +16,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["REPRO_THREADS"] = "1"  # no pool for trainings of a second: its workers would each import torch first
+# No pool for trainings of a second: its workers would each import torch first
+os.environ["REPRO_THREADS"] = "1"
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +43,9 @@ def repro(capsys: pytest.CaptureFixture[str]) -> Callable:
             main([*line.split(), *map(str, more)])
         said = capsys.readouterr()
         assert stopped.value.code == ends, said.err
-        assert ends != 2 or (said.err.count("error:") == 1 and "Traceback" not in said.err), said.err
+        assert ends != 2 or (said.err.count("error:") == 1 and "Traceback" not in said.err), (
+            said.err
+        )
         return said
 
     return run
@@ -55,13 +60,18 @@ def sentences() -> tuple[str, ...]:
 
 
 def random_bert(layers: int, folder: Path, sentences: tuple[str, ...]) -> str:
-    """Write a random BERT of hidden size 32, with a WordPiece vocabulary of 400 trained on the microworld."""
+    """Write a random BERT of hidden size 32, with a WordPiece vocabulary of 400 trained on the
+    microworld.
+    """
     import torch
 
     from repro.training.mlm import PretrainConfig, make_bert, train_wordpiece
 
     torch.set_num_threads(1)
-    make_bert(train_wordpiece(sentences, 400), PretrainConfig(layers=layers, hidden_dim=32, max_length=48)).save(folder)
+    make_bert(
+        train_wordpiece(sentences, 400),
+        PretrainConfig(layers=layers, hidden_dim=32, max_length=48),
+    ).save(folder)
     return str(folder)
 
 
@@ -89,37 +99,80 @@ def saved_network(model, folder: Path, tiny: str, **tokenizer: str) -> str:
 
 @pytest.fixture(scope="session")
 def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Folders of a Qwen2 (two heads share keys) and a Llama with a language-model head: 3 and 2 layers, hidden 32."""
+    """Folders of a Qwen2 (two heads share keys) and a Llama with a language-model head: 3 and 2
+    layers, hidden 32.
+    """
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
-    sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
-    sizes |= {"max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    sizes = {
+        "vocab_size": 400,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_attention_heads": 4,
+    }
+    sizes |= {
+        "max_position_embeddings": 64,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+    }
     qwen2, made = Qwen2Config(**sizes, num_key_value_heads=2, num_hidden_layers=3), {}
     for config in (qwen2, LlamaConfig(**sizes, num_hidden_layers=2)):
         torch.manual_seed(0)
         model, name = AutoModelForCausalLM.from_config(config), config.model_type
         with torch.no_grad():  # a fresh norm is all ones: not to be told from none at all
             model.model.norm.weight.uniform_(0.5, 2.0)
-        made[name] = saved_network(model, tmp_path_factory.mktemp("decoder") / name, tiny, eos_token="[SEP]")
+        made[name] = saved_network(
+            model,
+            tmp_path_factory.mktemp("decoder") / name,
+            tiny,
+            eos_token="[SEP]",
+        )
     return made
 
 
 @pytest.fixture(scope="session")
 def translators(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Folders of a random Marian and a random T5, with the vocabulary of `tiny`; what they write means nothing."""
+    """Folders of a random Marian and a random T5, with the vocabulary of `tiny`; what they write
+    means nothing.
+    """
     import torch
     from transformers import AutoModelForSeq2SeqLM, MarianConfig, T5Config
 
-    ends = {"vocab_size": 400, "d_model": 32, "pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}
-    marian = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
-    marian |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 64}
-    marian |= {"init_std": 0.5, "forced_eos_token_id": 3}  # as wide as that, a random network minds what it reads
+    ends = {
+        "vocab_size": 400,
+        "d_model": 32,
+        "pad_token_id": 0,
+        "eos_token_id": 3,
+        "decoder_start_token_id": 0,
+    }
+    marian = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_ffn_dim": 48,
+        "decoder_ffn_dim": 48,
+    }
+    marian |= {
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "max_position_embeddings": 64,
+    }
+    # As wide as that, a random network minds what it reads
+    marian |= {"init_std": 0.5, "forced_eos_token_id": 3}
     t5, made = {"d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 4}, {}
     for config in (MarianConfig(**marian, **ends), T5Config(**t5, **ends)):
         torch.manual_seed(1)
-        model, folder = AutoModelForSeq2SeqLM.from_config(config), tmp_path_factory.mktemp("translator") / "network"
-        made[config.model_type] = saved_network(model, folder, tiny, tokenizer_class="PreTrainedTokenizerFast")
+        model, folder = (
+            AutoModelForSeq2SeqLM.from_config(config),
+            tmp_path_factory.mktemp("translator") / "network",
+        )
+        made[config.model_type] = saved_network(
+            model,
+            folder,
+            tiny,
+            tokenizer_class="PreTrainedTokenizerFast",
+        )
     return made
 
 
@@ -130,14 +183,22 @@ def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
     def run(code: str, **environment: str) -> subprocess.CompletedProcess:
         script, own = tmp_path / "script.py", {**os.environ, "OMP_NUM_THREADS": "1", **environment}
         script.write_text(code, encoding="utf-8")
-        return subprocess.run([sys.executable, script], capture_output=True, text=True, env=own, timeout=120)
+        return subprocess.run(
+            [sys.executable, script],
+            capture_output=True,
+            text=True,
+            env=own,
+            timeout=120,
+        )
 
     return run
 
 
 @pytest.fixture(scope="session")
 def forkserver() -> multiprocessing.context.ForkServerContext:
-    """Starts processes as forks of one that has imported torch and its like, once, and done nothing else."""
+    """Starts processes as forks of one that has imported torch and its like, once, and done nothing
+    else.
+    """
     from repro.book.kernel import IMPORTED
 
     context = multiprocessing.get_context("forkserver")
@@ -147,18 +208,28 @@ def forkserver() -> multiprocessing.context.ForkServerContext:
 
 @pytest.fixture
 def two_processes(forkserver: multiprocessing.context.ForkServerContext) -> Callable[..., list]:
-    """Run a script as rank 0 and rank 1, with `rank` and more names given; what each sends by `tells`."""
+    """Run a script as rank 0 and rank 1, with `rank` and more names given; what each sends by
+    `tells`.
+    """
 
     def run(code: str, **given: object) -> list:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+        meeting = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "2",
+        }
         meeting |= {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": ""}
         ends = [forkserver.Pipe(duplex=False) for _ in range(2)]
         for rank, (_, tells) in enumerate(ends):
             own = meeting | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            named = f"import os\nos.environ.update({own})\n{code}", {"rank": rank, "tells": tells, **given}
+            named = (
+                f"import os\nos.environ.update({own})\n{code}",
+                {"rank": rank, "tells": tells, **given},
+            )
             forkserver.Process(target=exec, args=named, daemon=True).start()
             tells.close()
         assert all(hears.poll(120) for hears, _ in ends), "waited in vain"
@@ -187,7 +258,13 @@ def cell_config(tiny):
     """A training of a second: 6 steps on the microworld."""
     from repro.config import TrainConfig
 
-    schedule = {"batch_size": 16, "sentences": 96, "learning_rate": 1e-3, "check_every": 2, "save_every": 2}
+    schedule = {
+        "batch_size": 16,
+        "sentences": 96,
+        "learning_rate": 1e-3,
+        "check_every": 2,
+        "save_every": 2,
+    }
     return TrainConfig(backbone=tiny, dim=8, source="microworld", validation="sickr", **schedule)
 
 
@@ -207,25 +284,34 @@ def store(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture(scope="session")
 def bytes_of():
     """The weights of a module."""
-    return lambda module: b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())
+    return lambda module: b"".join(
+        value.detach().numpy().tobytes() for value in module.state_dict().values()
+    )
 
 
 @pytest.fixture
 def weights_of():
     """Bytes of everything a trained encoder needs, by file name."""
-    return lambda folder: {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
+    return lambda folder: {
+        path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))
+    }
 
 
 @pytest.fixture(scope="session")
 def untrained_lines(tiny) -> list:
-    """Lines of ESE's comparison without any training: one network under three poolings stands for three methods."""
+    """Lines of ESE's comparison without any training: one network under three poolings stands for
+    three methods.
+    """
     from repro.config import TrainConfig
     from repro.methods import ESE, MRL, RAW
     from repro.papers.ese.lines import raw_line
 
     base = TrainConfig(backbone=tiny, source="microworld")
     poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
-    return [replace(raw_line(replace(base, pooling=p)), name=m, backbone="tiny") for m, p in poolings.items()]
+    return [
+        replace(raw_line(replace(base, pooling=p)), name=m, backbone="tiny")
+        for m, p in poolings.items()
+    ]
 
 
 @pytest.fixture

@@ -19,7 +19,10 @@ def rows(n, seed=0):
 
 def deployed(method="pca", level="float32", similarity="cosine", rerank=0):
     X, unit = rows(1200), similarity == "cosine"
-    plain = Deployment(fit_transform_of(method, moments_of([X], unit=unit), DIM, unit=unit), similarity)
+    plain = Deployment(
+        fit_transform_of(method, moments_of([X], unit=unit), DIM, unit=unit),
+        similarity,
+    )
     Y = plain.vectors(X)
     if level in BITS:
         return replace(plain, level=level, codebook=fit_codebook(Y, level), rerank=rerank)

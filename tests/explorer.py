@@ -29,7 +29,7 @@ NEIGHBOURS = "ten neighbours kept"
 KEEP = (0.98, 0.57, 0.95)
 MILLIONS = ("1", "0.001", "12345.6", "", "-3")
 NEAR = 0.06
-"""units of the drawing: its curves are written with one digit behind the point"""
+"""Units of the drawing: its curves are written with one digit behind the point."""
 
 Way = dict[str, Any]
 Step = list[tuple[str, str]]
@@ -42,7 +42,10 @@ Shows = dict[str, Any]
 def made_ways() -> list[Way]:
     """A table in no order: sizes that differ by line, bounds on a target, rounding on the half."""
     rng = random.Random(0)
-    sizes = {"small": ((6, 12, 24, 48), (6, 24), (12, 48)), "large": ((3, 24, 96, 384), (24, 384), (384,))}
+    sizes = {
+        "small": ((6, 12, 24, 48), (6, 24), (12, 48)),
+        "large": ((3, 24, 96, 384), (24, 384), (384,)),
+    }
     uses = [("large", "search"), *product(sizes, (NEIGHBOURS, "similarity"))]
     stored = [*product(("PCA", "cut"), ("float32", "int8")), ("PCA", "binary")]
     ways = []
@@ -150,7 +153,9 @@ class Reader:
         least = min(target, *(way["low"] for way in self.line)) - 0.02
 
         def x(dim: int) -> float:
-            return 30 + (250 * log2(dim / smallest) / log2(full / smallest) if dim > smallest else 0)
+            return 30 + (
+                250 * log2(dim / smallest) / log2(full / smallest) if dim > smallest else 0
+            )
 
         def y(share: float) -> float:
             return 6 + 84 * (1.04 - share) / (1.04 - least)
@@ -252,14 +257,22 @@ class Walk:
             pairs = {key: (seen.get(key), must.get(key)) for key in {**must, **seen}}
             wrong = {key: pair for key, pair in pairs.items() if not alike(*pair)}
             if wrong:
-                told = [f"{key} is {is_now}, expected {expected}" for key, (is_now, expected) in wrong.items()]
+                told = [
+                    f"{key} is {is_now}, expected {expected}"
+                    for key, (is_now, expected) in wrong.items()
+                ]
                 return [f"the explorer {where}: {line}" for line in told]
         if len(looks) != len(self.wanted):
             return [f"the explorer was seen {len(looks)} times, not {len(self.wanted)}"]
         return []
 
 
-def walk(ways: Sequence[Way], keep: Sequence[float], millions: Sequence[str] = (), thorough: bool = False) -> Walk:
+def walk(
+    ways: Sequence[Way],
+    keep: Sequence[float],
+    millions: Sequence[str] = (),
+    thorough: bool = False,
+) -> Walk:
     """Through every row of a table; if thorough, from each row to every other choice too."""
     reader = Reader(ways, keep)
     done: list[Step] = []

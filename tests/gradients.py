@@ -4,11 +4,17 @@ import torch
 
 
 def random(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+    return torch.randn(
+        *shape,
+        generator=torch.Generator().manual_seed(seed),
+        dtype=torch.float64,
+    ).to(dtype)
 
 
 def value_and_gradients(loss, *inputs):
-    """The loss at copies of the inputs, and its gradient by each; a list of inputs is handed on as one."""
+    """The loss at copies of the inputs, and its gradient by each; a list of inputs is handed on as
+    one.
+    """
     inputs = [z.clone().requires_grad_() for z in inputs]
     value = loss(*inputs)
     return [value, *torch.autograd.grad(value, inputs, allow_unused=True, materialize_grads=True)]

@@ -1,7 +1,9 @@
-"""A toy copy of every hub repository in use, in the hub's own form: ids, configurations, splits, columns, labels.
+"""A toy copy of every hub repository in use, in the hub's own form: ids, configurations, splits,
+columns, labels.
 
-`python tests/hub_copy.py FOLDER` writes it; with `REPRO_HUB=FOLDER`, source='hub' then works without a network,
-in every process that inherits the variable. What the rows say is generated, every class occurs in every split.
+`python tests/hub_copy.py FOLDER` writes it; with `REPRO_HUB=FOLDER`, source='hub' then works
+without a network, in every process that inherits the variable. What the rows say is generated,
+every class occurs in every split.
 """
 
 import itertools
@@ -19,12 +21,14 @@ from repro.data.hub import hub_source, hub_splits
 from repro.data.local import FIELDS, DatasetSpec, HubSource
 
 ROWS = {"wiki": 1200, "nli": 1200, "flickr30k": 240}
-"""rows in each hub split; 120 of the other sets"""
+"""Rows in each hub split; 120 of the other sets."""
 BESIDE = {
-    **{"SetFit/TREC-QC": {"label": 0, "label_text": "manner of an action"}, "SetFit/20_newsgroups": {"label": 0}},
-    **{"RobZamp/sick": {"id": "1", "entailment_AB": "A_neutral_B"}, "nyu-mll/glue": {"idx": 0}},
+    "SetFit/TREC-QC": {"label": 0, "label_text": "manner of an action"},
+    "SetFit/20_newsgroups": {"label": 0},
+    "RobZamp/sick": {"id": "1", "entailment_AB": "A_neutral_B"},
+    "nyu-mll/glue": {"idx": 0},
 }
-"""columns that the hub has and we do not read"""
+"""Columns that the hub has and we do not read."""
 
 
 def make_hub(folder: Path) -> Path:
@@ -39,7 +43,10 @@ def make_hub(folder: Path) -> Path:
                 repository = folder / source.id
                 _write(repository, source, part, made[place :: len(parts)])
                 if source.data_files is None:
-                    configs.setdefault(repository, {}).setdefault(source.config or "default", []).append(part)
+                    configs.setdefault(repository, {}).setdefault(
+                        source.config or "default",
+                        [],
+                    ).append(part)
     for repository, parts_of in configs.items():
         lines = ["---", "configs:"]
         for config, parts in parts_of.items():
@@ -64,7 +71,12 @@ def _write(repository: Path, source: HubSource, part: str, rows: list[dict[str, 
 
 def _rows(spec: DatasetSpec, source: HubSource, split: str, count: int) -> Iterator[dict[str, Any]]:
     """The microworld's set by the hub's columns and labels, the classes in turn."""
-    made = data.load(spec.name, split=split, source="microworld", limit=count if spec.kind == "corpus" else None)
+    made = data.load(
+        spec.name,
+        split=split,
+        source="microworld",
+        limit=count if spec.kind == "corpus" else None,
+    )
     match made:
         case data.Retrieval():
             yield from _questions(made, count)
@@ -73,14 +85,29 @@ def _rows(spec: DatasetSpec, source: HubSource, split: str, count: int) -> Itera
                 yield {source.columns["caption"]: list(made.texts[start : start + 5])}
         case _:
             theirs = {ours: theirs for theirs, ours in source.labels.items()}
-            columns: dict[str, Any] = {"text": getattr(made, "texts", ()), "score": getattr(made, "scores", ())}
-            columns |= {"sentence1": getattr(made, "texts1", ()), "sentence2": getattr(made, "texts2", ())}
+            columns: dict[str, Any] = {
+                "text": getattr(made, "texts", ()),
+                "score": getattr(made, "scores", ()),
+            }
+            columns |= {
+                "sentence1": getattr(made, "texts1", ()),
+                "sentence2": getattr(made, "texts2", ()),
+            }
             labels = [theirs.get(str(label), str(label)) for label in getattr(made, "labels", ())]
             columns["label"] = [int(label) if label.isdigit() else label for label in labels]
             seen = defaultdict(itertools.count)
-            turns = [(next(seen[label]), str(label), row) for row, label in enumerate(columns["label"])]
-            for row in [row for *_, row in sorted(turns)][:count] if labels else range(min(count, len(made))):
-                named = {source.columns.get(field, field): columns[field][row] for field in FIELDS[spec.kind]}
+            turns = [
+                (next(seen[label]), str(label), row) for row, label in enumerate(columns["label"])
+            ]
+            for row in (
+                [row for *_, row in sorted(turns)][:count]
+                if labels
+                else range(min(count, len(made)))
+            ):
+                named = {
+                    source.columns.get(field, field): columns[field][row]
+                    for field in FIELDS[spec.kind]
+                }
                 yield BESIDE.get(source.id, {}) | named
 
 
@@ -92,12 +119,25 @@ def _questions(made: data.Retrieval, count: int) -> Iterator[dict[str, Any]]:
         others = [(row * 7 + step) % len(made.documents) for step in range(10)]
         chosen = list(dict.fromkeys([*gold, *others]))[:10]
         titles = [f"Title {number}" for number in chosen]
-        sentences = [[f"{part.strip()}." for part in made.documents[n].split(".") if part.strip()] for n in chosen]
+        sentences = [
+            [f"{part.strip()}." for part in made.documents[n].split(".") if part.strip()]
+            for n in chosen
+        ]
         support = [f"Title {number}" for number in gold]
-        asked = {"id": name, "question": made.queries[row], "answer": (made.answers or made.queries)[row]}
+        asked = {
+            "id": name,
+            "question": made.queries[row],
+            "answer": (made.answers or made.queries)[row],
+        }
         told = {"title": support, "sent_id": [0] * len(support)}
         context = {"title": titles, "sentences": sentences}
-        yield {**asked, "type": "bridge", "level": "hard", "supporting_facts": told, "context": context}
+        yield {
+            **asked,
+            "type": "bridge",
+            "level": "hard",
+            "supporting_facts": told,
+            "context": context,
+        }
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ def around(value, half=0.002):
 
 
 def seeded(entries, step=0.001, half=0.002, seeds=SEEDS, **shared):
-    """Rows of some seeds that differ by a step, a tenth of a point; a number without an interval is ± 0.2 points."""
+    """Rows of some seeds that differ by a step, a tenth of a point; a number without an interval is
+    ± 0.2 points.
+    """
     rows = []
     for e, s in product(entries, seeds):
         moved = e["value"] + (0 if e["metric"] == "optimal_dim" else step * s)
@@ -27,7 +29,9 @@ def seeded(entries, step=0.001, half=0.002, seeds=SEEDS, **shared):
 
 
 def verdicts_of(measurements):
-    """By claim, without the paper's name, all verdicts that some measurements give, in their order."""
+    """By claim, without the paper's name, all verdicts that some measurements give, in their
+    order.
+    """
     table = verdict_frame("live", measurements)
     return table.groupby(table["claim_id"].str.partition("-")[2])["verdict"].agg(list).to_dict()
 
@@ -38,13 +42,26 @@ def verdicts_of_parts(measurements):
 
 
 def made_curves(off=0.0):
-    """Rows of a trial of the advisor: two encoders, three tasks; the spectrum is always right, or off by so much."""
+    """Rows of a trial of the advisor: two encoders, three tasks; the spectrum is always right, or
+    off by so much.
+    """
     rows = []
     for (encoder, full), task in product((("a", 64), ("b", 128)), range(3)):
         at = {"backbone": encoder, "dataset": f"t{task}"}
-        rows.append({**at, "method": "full size", "metric": "participation_ratio", "value": 6.0 + task, "dim": full})
+        rows.append(
+            {
+                **at,
+                "method": "full size",
+                "metric": "participation_ratio",
+                "value": 6.0 + task,
+                "dim": full,
+            }
+        )
         steep_of = {"pca": 6 + task, "truncate": 12 + 2 * task}
-        for (reducer, steep), dim in product(steep_of.items(), (full, full // 2, full // 4, full // 8)):
+        for (reducer, steep), dim in product(
+            steep_of.items(),
+            (full, full // 2, full // 4, full // 8),
+        ):
             share = 1 - max(steep / dim - steep / full, 0)
             here = {**at, "method": reducer, "dim": dim}
             rows += [

@@ -1,4 +1,6 @@
-"""The command line: help, what each verb does with good input, and one line with exit code 2 for a user's mistake."""
+"""The command line: help, what each verb does with good input, and one line with exit code 2 for a
+user's mistake.
+"""
 
 import inspect
 import json
@@ -21,7 +23,19 @@ from repro.terminal import QUIET
 from repro.types import unit_rows
 
 pytestmark = pytest.mark.usefixtures("no_data")
-WORDS = ["cook", "driver", "horse", "lamp", "river", "stone", "cloud", "tiger", "fiddle", "spoon", "window"]
+WORDS = [
+    "cook",
+    "driver",
+    "horse",
+    "lamp",
+    "river",
+    "stone",
+    "cloud",
+    "tiger",
+    "fiddle",
+    "spoon",
+    "window",
+]
 
 
 @pytest.fixture
@@ -53,20 +67,37 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
     out, err = repro(f"{verb} --help")
     assert not err and f"usage: repro {verb}".strip() in out
     lines = out.splitlines()
-    assert max(map(len, lines if verb else lines[1:])) <= 120  # of no verb, the first lists all of them
-    assert not [word for word in ("docstring", "None)", "None}", "(default: )", "MISSING") if word in out]
+    # Of no verb, the first lists all of them
+    assert max(map(len, lines if verb else lines[1:])) <= 120
+    assert not [
+        word for word in ("docstring", "None)", "None}", "(default: )", "MISSING") if word in out
+    ]
     if not verb:
-        examples = [shlex.split(line.split("   ")[0])[1] for line in lines if line.startswith("  repro ")]
+        examples = [
+            shlex.split(line.split("   ")[0])[1] for line in lines if line.startswith("  repro ")
+        ]
         assert len(examples) == 3 and set(examples) <= set(VERBS)
         return
     assert ("--quiet" in out) == (VERBS[verb] in cli.SHOW_PROGRESS)
     named = set(inspect.signature(VERBS[verb]).parameters)
-    named -= {"embeddings", "notebook", "notebooks", "verb", "name", "experiment", "scaling", "reading"}
+    named -= {
+        "embeddings",
+        "notebook",
+        "notebooks",
+        "verb",
+        "name",
+        "experiment",
+        "scaling",
+        "reading",
+    }
     assert all(f"--{name.replace('_', '-')}" in out for name in named)
 
 
 ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
-TRAIN = "train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean --workers 1 --output {tmp}/o --objective"
+TRAIN = (
+    "train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean "
+    "--workers 1 --output {tmp}/o --objective"
+)
 SMALL = "pretrain --source microworld --sentences 200 --layers 1 --batch-size 64 --output {tmp}/o"
 ONLY_BY = "is not read by the objective"
 
@@ -82,24 +113,51 @@ ONLY_BY = "is not read by the objective"
         ("evaluate --encoder {tiny} --data stsb --source local", "REPRO_DATA is not set"),
         ("encode --encoder {tiny} --texts {pairs} --output " + "x" * 300, "File name too long"),
         ("encode --encoder {tiny} --texts {pairs} --output {tmp}/o --dim 33", "dim is 33"),
-        ("encode --encoder {tiny} --texts {pairs} --output {pairs}", "is an input: expected another file"),
+        (
+            "encode --encoder {tiny} --texts {pairs} --output {pairs}",
+            "is an input: expected another file",
+        ),
         ("encode --encoder {tiny} --texts {tmp}/none.txt --output {tmp}/o.npy", "none.txt"),
         ("export --encoder {tiny} --output {tmp}", "nothing is overwritten"),
         ("export --encoder {tiny} --output {tmp}/o --layer 9", "layer 9"),
-        ("export --encoder {tiny} --output {tmp}/o --reducer x", "expected a folder that `repro advise` wrote"),
-        ("train --backbone {tiny} --layers 3 --dims 4 --sentences 64 --workers 1", "layers is 3: expected 1 to 2"),
-        ("train --backbone {tiny} --sentences 8 --batch-size 9 --source microworld", "do not fill one batch"),
-        (f"{TRAIN} angle --dims 8", f"--dims {ONLY_BY} 'angle', only by simcse, nli, matryoshka, ese"),
+        (
+            "export --encoder {tiny} --output {tmp}/o --reducer x",
+            "expected a folder that `repro advise` wrote",
+        ),
+        (
+            "train --backbone {tiny} --layers 3 --dims 4 --sentences 64 --workers 1",
+            "layers is 3: expected 1 to 2",
+        ),
+        (
+            "train --backbone {tiny} --sentences 8 --batch-size 9 --source microworld",
+            "do not fill one batch",
+        ),
+        (
+            f"{TRAIN} angle --dims 8",
+            f"--dims {ONLY_BY} 'angle', only by simcse, nli, matryoshka, ese",
+        ),
         (f"{TRAIN} matryoshka --alpha 0", f"--alpha {ONLY_BY} 'matryoshka', only by ese"),
-        (f"{TRAIN} simcse --preset paper", f"--preset {ONLY_BY} 'simcse', only by angle, matryoshka,"),
+        (
+            f"{TRAIN} simcse --preset paper",
+            f"--preset {ONLY_BY} 'simcse', only by angle, matryoshka,",
+        ),
         (f"{TRAIN} nli --examples triples", f"--examples {ONLY_BY} 'nli'"),
         (f"{TRAIN} ese --difference abs", f"--difference {ONLY_BY} 'ese', only by nli"),
         (f"{TRAIN} ese --activation tanh", f"--activation {ONLY_BY} 'ese', only by simcse, nli"),
-        (f"{TRAIN} ese --dims 32 --batch-size 8 --strategy embeddings", "size is 32: 16 texts have no more components"),
-        (f"{TRAIN} ese --examples triples", "no premise of nli has both an entailed and a contradicted hypothesis"),
+        (
+            f"{TRAIN} ese --dims 32 --batch-size 8 --strategy embeddings",
+            "size is 32: 16 texts have no more components",
+        ),
+        (
+            f"{TRAIN} ese --examples triples",
+            "no premise of nli has both an entailed and a contradicted hypothesis",
+        ),
         ("data fetch", "fetch needs a dataset name"),
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),
-        ("run wang_figure2_dimensions -p profile papr", "'papr': choose one of embedded, gpu, paper"),
+        (
+            "run wang_figure2_dimensions -p profile papr",
+            "'papr': choose one of embedded, gpu, paper",
+        ),
         ("pretrain --corpus stsb --source microworld", "is not a corpus of plain sentences"),
         ("pretrain --output {tiny}", "what no `repro pretrain` wrote: give a new folder"),
         (f"{ON_PAIRS} --dims 8 --seed {2**63}", f"seed is {2**63}: expected a whole number below"),
@@ -121,13 +179,22 @@ def test_evaluate_ones_own_pairs(evaluated, tiny, pairs):
         assert f"dim {row.dim:>5}  spearman  {100 * row.value:.2f}  [{100 * row.ci_low:.2f}" in out
 
 
-def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated, repro, tiny, pairs, tmp_path):
+def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(
+    evaluated,
+    repro,
+    tiny,
+    pairs,
+    tmp_path,
+):
     folder = tmp_path / "pooled"
     SentenceEncoder.load(tiny, dim=16, pooling="mean").save(folder)
     start = f"--encoder {folder} --data {pairs}"
     _, together = evaluated(f"{start} --layers 2 0 1 1 --dims 16 4")
-    assert together["layer"].tolist() == [2, 2, 0, 0, 1, 1] and together["dim"].tolist() == [16, 4] * 3
-    assert together["readout"].tolist() == ["pooler"] * 2 + ["encoder"] * 4  # the pooler reads the last layer only
+    assert (
+        together["layer"].tolist() == [2, 2, 0, 0, 1, 1] and together["dim"].tolist() == [16, 4] * 3
+    )
+    # The pooler reads the last layer only
+    assert together["readout"].tolist() == ["pooler"] * 2 + ["encoder"] * 4
     alone = []
     for layer in (2, 0, 1):
         for dim in (16, 4):
@@ -141,7 +208,9 @@ def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated,
 
 def test_evaluate_ones_own_labels(evaluated, tiny, write):
     colours = ["red", "red", "blue"] * 20
-    lines = [f"{colour}\tthe {colour} thing number {i} is {colour}" for i, colour in enumerate(colours)]
+    lines = [
+        f"{colour}\tthe {colour} thing number {i} is {colour}" for i, colour in enumerate(colours)
+    ]
     lines = [f"{'train' if i < 42 else 'test'}\t{line}" for i, line in enumerate(lines)]
     labelled = write("labelled.tsv", "split\tlabel\ttext", *lines)
     common = f"--encoder {tiny} --data {labelled} --task classification --pooling mean"
@@ -149,27 +218,46 @@ def test_evaluate_ones_own_labels(evaluated, tiny, write):
     value = frame.set_index("metric")["value"]
     assert value["accuracy"] == 1.0 and value["majority_floor"] == pytest.approx(2 / 3)
     assert "accuracy  100.00" in out and "mean pooling, logreg)" in out
-    assert "mean pooling, senteval)" in evaluated(f"{common} --protocol senteval")[0], "which classifier gave it"
+    assert "mean pooling, senteval)" in evaluated(f"{common} --protocol senteval")[0], (
+        "which classifier gave it"
+    )
 
 
 @pytest.mark.parametrize("form", ["txt", "txt.gz", "jsonl", "parquet"])
-def test_encode_holds_a_block_of_a_file_at_a_time(form, repro, tiny, write, tmp_path, sentences, monkeypatch):
+def test_encode_holds_a_block_of_a_file_at_a_time(
+    form,
+    repro,
+    tiny,
+    write,
+    tmp_path,
+    sentences,
+    monkeypatch,
+):
     texts, path = list(sentences[:10]), tmp_path / f"texts.{form}"
     if form == "parquet":
         pd.DataFrame({"text": texts}).to_parquet(path, row_group_size=4)
     else:
-        lines = [json.dumps({"Text": text}) for text in texts] if form == "jsonl" else [*texts, "", ""]
+        lines = (
+            [json.dumps({"Text": text}) for text in texts] if form == "jsonl" else [*texts, "", ""]
+        )
         path = write(f"texts.{form}", *lines)
     line = f"encode --encoder {tiny} --texts {path} --output {tmp_path}/new"
     out, err = repro(f"{line}/whole.npy")
     assert "10 x 32 float32" in out and not err, "a log keeps no bars"
     held, encode_block = [], SentenceEncoder.encode
-    monkeypatch.setattr(SentenceEncoder, "encode", lambda *a, **k: held.append(len(a[1])) or encode_block(*a, **k))
+    monkeypatch.setattr(
+        SentenceEncoder, "encode", lambda *a, **k: held.append(len(a[1])) or encode_block(*a, **k)
+    )
     for name, value, blocks in (("BLOCK", 4, [4, 4, 2]), ("CHARACTERS", 1, [1] * 10)):
         monkeypatch.setattr(f"repro.verbs_embeddings.{name}", value)
         held.clear()
-        assert "10 x 7 float32" in repro(f"{line}/blocks.npy --dim 7 --normalize").out and held == blocks
-        found, whole = (np.load(tmp_path / "new" / f"{name}.npy", mmap_mode="r") for name in ("blocks", "whole"))
+        assert (
+            "10 x 7 float32" in repro(f"{line}/blocks.npy --dim 7 --normalize").out
+            and held == blocks
+        )
+        found, whole = (
+            np.load(tmp_path / "new" / f"{name}.npy", mmap_mode="r") for name in ("blocks", "whole")
+        )
         np.testing.assert_allclose(found, unit_rows(whole[:, :7]), rtol=1e-5, atol=1e-6)
         assert found.dtype == np.float32
 
@@ -177,8 +265,14 @@ def test_encode_holds_a_block_of_a_file_at_a_time(form, repro, tiny, write, tmp_
 def test_encode_takes_the_texts_of_a_table_with_other_columns(repro, tiny, write, tmp_path):
     plain = write("t.txt", "Bell He was here", "Year It was cold")
     lines = [("d0", "Bell", "He was here"), ("d1", "Year", "It was cold")]
-    rows = [json.dumps({"_id": name, "title": title, "text": text, "metadata": {}}) for name, title, text in lines]
-    beir, table = write("corpus.jsonl", *rows), write("t.csv", "id,Body", *[f"{n},{t} {x}" for n, t, x in lines])
+    rows = [
+        json.dumps({"_id": name, "title": title, "text": text, "metadata": {}})
+        for name, title, text in lines
+    ]
+    beir, table = (
+        write("corpus.jsonl", *rows),
+        write("t.csv", "id,Body", *[f"{n},{t} {x}" for n, t, x in lines]),
+    )
     line = f"encode --encoder {tiny} --pooling mean --output {tmp_path}/X.npy --texts"
     repro(f"{line} {plain}")
     expected = np.load(tmp_path / "X.npy")
@@ -189,7 +283,13 @@ def test_encode_takes_the_texts_of_a_table_with_other_columns(repro, tiny, write
     np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), expected)
 
 
-def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(repro, tiny, write, tmp_path, monkeypatch):
+def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(
+    repro,
+    tiny,
+    write,
+    tmp_path,
+    monkeypatch,
+):
     line = f"encode --encoder {tiny} --texts {tmp_path}/t.txt --output {tmp_path}/X.npy"
     encode_block = SentenceEncoder.encode
     monkeypatch.setattr(SentenceEncoder, "encode", lambda *_, **__: pytest.fail("hours of work"))
@@ -197,14 +297,22 @@ def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(repro
     assert "t.txt line 2 is blank" in repro(line, ends=2).err
     write("t.txt", "")
     assert "is empty: expected at least one text" in repro(line, ends=2).err
-    monkeypatch.setattr(SentenceEncoder, "encode", lambda *a, **k: write("t.txt", "a") and encode_block(*a, **k))
+    monkeypatch.setattr(
+        SentenceEncoder, "encode", lambda *a, **k: write("t.txt", "a") and encode_block(*a, **k)
+    )
     monkeypatch.setattr("repro.verbs_embeddings.BLOCK", 1)
     write("t.txt", *["a line that is long" * 50] * 1000)
     assert "has changed while it was read, from 1000 texts to" in repro(line, ends=2).err
     assert not list(tmp_path.glob("X.npy*"))
 
 
-def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, sentences, monkeypatch):
+def test_encode_and_advise_take_a_baseline_by_its_name(
+    repro,
+    write,
+    tmp_path,
+    sentences,
+    monkeypatch,
+):
     monkeypatch.setenv(QUIET, "")
     texts, advice = write("texts.txt", "the cow sleeps", "the horse sleeps"), tmp_path / "advice"
     start = f"encode --encoder glove --texts {texts} --output {tmp_path}/X.npy"
@@ -241,7 +349,14 @@ def test_a_text_without_a_token_is_counted_from_its_block_on(repro, tiny, write,
     assert f"(texts are numbered from text 2 of {texts} on)" in said
 
 
-def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):
+def test_pretrain_writes_a_backbone_with_its_card(
+    repro,
+    write,
+    tmp_path,
+    sentences,
+    monkeypatch,
+    repro_home,
+):
     corpus, output = write("corpus.txt", *sentences), tmp_path / "mini"
     monkeypatch.setattr(sys, "argv", ["repro", "pretrain", "--corpus", "corpus.txt"])
     sizes = "--layers 1 --hidden-dim 32 --batch-size 64 --epochs 1 --threads 1"
@@ -259,14 +374,21 @@ def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, senten
 
 def test_version_and_data_list(repro):
     assert repro("--version").out == f"repro {__version__}\n"
-    assert {"stsb", "trec", "wiki"} <= {line.split()[0] for line in repro("data list").out.splitlines()}
+    assert {"stsb", "trec", "wiki"} <= {
+        line.split()[0] for line in repro("data list").out.splitlines()
+    }
 
 
 @pytest.mark.parametrize("line", ["data list", "--help"])
 def test_a_reader_that_has_gone_is_no_fault(line):
     heard, said = os.pipe()
     os.close(heard)
-    ran = subprocess.run([sys.executable, "-m", "repro", *line.split()], stdout=said, stderr=subprocess.PIPE, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "repro", *line.split()],
+        stdout=said,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     os.close(said)
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -293,4 +415,6 @@ def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     assert "the same command goes on from there" in repro("doctor", ends=130).err
     monkeypatch.setattr(cli, "examine", lambda repair=False: iter([("datasets absent", True)]))
     monkeypatch.setenv("REPRO_LOG", "verbose")  # no level: the usual one
-    assert "BAD datasets" in repro("doctor --repair", ends=1).out, "which moving artefacts aside does not mend"
+    assert "BAD datasets" in repro("doctor --repair", ends=1).out, (
+        "which moving artefacts aside does not mend"
+    )

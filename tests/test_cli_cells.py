@@ -1,4 +1,6 @@
-"""`repro sweep`: the cells of the Snakefile, each once; `repro plan`: what they will cost, beside what they do."""
+"""`repro sweep`: the cells of the Snakefile, each once; `repro plan`: what they will cost, beside
+what they do.
+"""
 
 import re
 import shlex
@@ -65,14 +67,20 @@ def test_a_sweep_runs_each_cell_once_and_a_third_seed_only_what_is_new(study, re
     assert len(first) == 8 and first["value"].sum() == pytest.approx(2 * (0.8 + 0.4 + 1.8 + 1.4))
     out, _ = repro(f"{line} 0 1 2")
     assert (out.count("executed: "), out.count("recorded before: ")) == (2, 4)
-    assert {f"executed: {study}/runs/study/{name}-seed2.ipynb" for name in ("one", "two")} <= set(out.splitlines())
+    assert {f"executed: {study}/runs/study/{name}-seed2.ipynb" for name in ("one", "two")} <= set(
+        out.splitlines()
+    )
     rows = read_rows(study / "results" / "study.parquet")
     assert len(rows) == 12 and rows[rows["seed"] < 2].reset_index(drop=True).equals(first)
-    assert repro(f"{line.replace('8 4', '8')} 0").out.count("executed: ") == 2, "other sizes are other cells"
+    assert repro(f"{line.replace('8 4', '8')} 0").out.count("executed: ") == 2, (
+        "other sizes are other cells"
+    )
     for folder in ("a/enc", "b/enc"):
         (study / folder).mkdir(parents=True)
     told = repro("sweep study --backbones a/enc b/enc --dims 4").out.splitlines()
-    assert len(set(told)) == 2 and all(f"executed: {study}/runs/study/enc-" in line for line in told)
+    assert len(set(told)) == 2 and all(
+        f"executed: {study}/runs/study/enc-" in line for line in told
+    )
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
@@ -80,7 +88,11 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
     assert "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out
     out, err = repro("sweep study --backbones broken one --dims 4", ends=1)
     assert "recorded before: " in out and "no such network" in err, "what failed is tried again"
-    faults = {"nothing": "no notebook 'nothing'", "study --workers 0": "workers is 0", "": "nothing to run"}
+    faults = {
+        "nothing": "no notebook 'nothing'",
+        "study --workers 0": "workers is 0",
+        "": "nothing to run",
+    }
     for wrong, said in faults.items():
         assert said in repro(f"sweep {wrong}", ends=2).err
 
@@ -126,23 +138,39 @@ def test_a_plan_counts_a_pages_trainings_and_does_none(repro, tiny, repro_home):
     line = f"plan wang_figure2_dimensions -p backbone {tiny} -p sentences 640 --flops 1e9"
     out, _ = repro(f"{line} -p datasets ['stsb']", "-p", "dims", "[16, 8, 4]")
     assert "trainings    3, after each at most 17,256 texts" in out, "STS-B's pairs, as published"
-    assert not (repro_home / "encoders").exists() and (cells.train_all, data.load) == (trained, load)
+    assert not (repro_home / "encoders").exists() and (cells.train_all, data.load) == (
+        trained,
+        load,
+    )
     hours = re.search(r"operations +(\S+),(?s:.)*hours +(\S+) at 1.00e\+09", out)
     assert float(hours[2]) == pytest.approx(float(hours[1]) / 1e9 / 3600, rel=0.02)
-    out, _ = repro("plan proposal_train_or_reduce -p seeds [0,1,2] -p dims [16,8]", "-p", "backbone", tiny)
+    out, _ = repro(
+        "plan proposal_train_or_reduce -p seeds [0,1,2] -p dims [16,8]",
+        "-p",
+        "backbone",
+        tiny,
+    )
     assert "trainings    9, after each" in out, "a control and two dims for each seed"
     wrong = "plan wang_figure2_dimensions -p backbone nobody/nothing"
     assert "nobody/nothing is not here" in repro(wrong, ends=2).err
 
 
 @pytest.mark.parametrize("objective", ["simcse", "ese"])
-def test_operations_and_weights_are_near_those_of_a_training(objective, cell_config, store, tiny, decoders):
+def test_operations_and_weights_are_near_those_of_a_training(
+    objective,
+    cell_config,
+    store,
+    tiny,
+    decoders,
+):
     config = replace(cell_config, objective=objective, max_length=8, sentences=64)
     examples = training_sentences(config, store)
     if objective == "ese":
         examples = data.load("nli", split="train", source="microworld", limit=64)
     with FlopCounterMode(display=False) as counter:
-        trained = cells.train_encoder(config, cells.OBJECTIVES[objective], examples, lambda *_: 0.0, progress=False)
+        trained = cells.train_encoder(
+            config, cells.OBJECTIVES[objective], examples, lambda *_: 0.0, progress=False
+        )
     total = estimate([asdict(config)] * 2)
     assert total["trainings"] == 1 and 0.5 < total["operations"] / counter.get_total_flops() < 2
     for name in (tiny, *decoders.values()):

@@ -1,4 +1,6 @@
-"""`repro reduce`: every method from file to file, and one line with exit code 2 for a user's mistake."""
+"""`repro reduce`: every method from file to file, and one line with exit code 2 for a user's
+mistake.
+"""
 
 from unittest.mock import Mock
 
@@ -15,7 +17,7 @@ HEADERS = {
     "stack": "-" * 9000 + "1",  # on which Python says that memory ran out
     "overflow": f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 4), }}",
 }
-"""headers of damaged files, by the error that numpy raises"""
+"""Headers of damaged files, by the error that numpy raises."""
 
 
 @pytest.fixture
@@ -44,16 +46,25 @@ def test_every_method_on_the_input_itself_and_fitted_on_other_rows(method, repro
     np.testing.assert_array_equal(Y, expected)
     assert Y.dtype == np.float32
     assert f"{method} of 40 rows, 12 -> 3 dims, fitted on 40 rows (the input itself) in " in out
-    assert ("variance" in out) == (method in ("truncate", "centred", "pca", "svd", "kpca", "autoencoder"))
+    assert ("variance" in out) == (
+        method in ("truncate", "centred", "pca", "svd", "kpca", "autoencoder")
+    )
 
     out, err = repro(f"{line} --fit-on {F} {G} --seed 5")
     assert not err
-    fitted = make_reducer(method, 3, seed=5, **OPTIONS.get(method, {})).fit(np.r_[np.load(F), np.load(G)])
+    fitted = make_reducer(method, 3, seed=5, **OPTIONS.get(method, {})).fit(
+        np.r_[np.load(F), np.load(G)]
+    )
     np.testing.assert_array_equal(np.load(output), fitted.transform(np.load(X)))
     assert f"fitted on 50 rows ({F}, {G}) in " in out and "reduced in" in out
 
 
-def test_a_reducer_that_is_registered_is_offered_without_another_list(repro, files, tmp_path, monkeypatch):
+def test_a_reducer_that_is_registered_is_offered_without_another_list(
+    repro,
+    files,
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setitem(REDUCERS, "halves", type("Halves", (Truncate,), {}))
     assert ",sbertlp,halves}" in repro("reduce --help").out
@@ -69,7 +80,11 @@ def test_cutting_says_whether_the_vectors_look_trained_for_it(repro, tmp_path):
     for X, verdict in ((plain, "do not look trained to be cut"), (steep, "look trained to be cut")):
         np.save(tmp_path / "X.npy", X)
         out, err = repro(f"{line} truncate")
-        assert not err and f"The vectors {verdict} (Matryoshka)" in out and "the first 6 of 24 columns find" in out
+        assert (
+            not err
+            and f"The vectors {verdict} (Matryoshka)" in out
+            and "the first 6 of 24 columns find" in out
+        )
         assert "trained to be cut" not in repro(f"{line} pca").out
     whole = line.replace("--dim 6", "--dim 24")
     assert "trained to be cut" not in repro(f"{whole} truncate").out, "nothing is cut"
@@ -78,9 +93,21 @@ def test_cutting_says_whether_the_vectors_look_trained_for_it(repro, tmp_path):
 @pytest.mark.parametrize(
     ("method", "pairs", "expected"),
     [
-        ("pca", ["standardize=true", "center_output=False"], {"standardize": True, "center_output": False}),
-        ("autoencoder", ["hidden_layers=64,32", "activation=relu"], {"hidden_layers": (64, 32), "activation": "relu"}),
-        ("autoencoder", ["hidden_layers=64", "learning_rate=1"], {"hidden_layers": (64,), "learning_rate": 1.0}),
+        (
+            "pca",
+            ["standardize=true", "center_output=False"],
+            {"standardize": True, "center_output": False},
+        ),
+        (
+            "autoencoder",
+            ["hidden_layers=64,32", "activation=relu"],
+            {"hidden_layers": (64, 32), "activation": "relu"},
+        ),
+        (
+            "autoencoder",
+            ["hidden_layers=64", "learning_rate=1"],
+            {"hidden_layers": (64,), "learning_rate": 1.0},
+        ),
         ("kpca", ["gamma=median"], {"gamma": "median"}),
         ("kpca", ["gamma=1e-2"], {"gamma": 0.01}),
     ],
@@ -88,7 +115,9 @@ def test_cutting_says_whether_the_vectors_look_trained_for_it(repro, tmp_path):
 def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
     found = verbs_embeddings.parameters(method, pairs)
     found.pop("progress", None)
-    assert found == expected and [type(v) for v in found.values()] == [type(v) for v in expected.values()]
+    assert found == expected and [type(v) for v in found.values()] == [
+        type(v) for v in expected.values()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -100,10 +129,16 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
         ("lle --dim 3 --param reg=1 --param reg=2", "--param reg is given twice"),
         ("lle --dim 3 --param n_neighbors=2.5", "n_neighbors is 2.5: expected int"),
         ("grp --dim 3 --param seed=3", "--param seed=3: expected the option --seed"),
-        *((f"pca --dim 3 --input {{tmp}}/{kind}.npy", f"{kind}.npy is not a whole .npy file") for kind in HEADERS),
+        *(
+            (f"pca --dim 3 --input {{tmp}}/{kind}.npy", f"{kind}.npy is not a whole .npy file")
+            for kind in HEADERS
+        ),
         ("pca --dim 3 --fit-on {tmp}/narrow.npy", "narrow.npy has 5 columns, "),
         ("pca --dim 3 --input {tmp}/none.npy", "no file {tmp}/none.npy"),
-        ("pca --dim 3 --input {tmp}/nan.npy", "nan.npy has NaN or infinite values in 1 of 9 rows, first in row 7"),
+        (
+            "pca --dim 3 --input {tmp}/nan.npy",
+            "nan.npy has NaN or infinite values in 1 of 9 rows, first in row 7",
+        ),
         ("pca --dim 3 --input {tmp}/words.npy", "words.npy holds <U2 values"),
         ("pca --dim 3 --input {tmp}/objects.npy", "objects.npy holds Python objects"),
         ("pca --dim 3 --input {tmp}/text.npy", "text.npy is not a whole .npy file"),
@@ -115,7 +150,12 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
 def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_path):
     broken = np.ones((9, 5))
     broken[7, 2] = np.nan
-    arrays = {"narrow": np.ones((9, 5)), "nan": broken, "words": np.array([["ab"]]), "objects": np.array([[{}]])}
+    arrays = {
+        "narrow": np.ones((9, 5)),
+        "nan": broken,
+        "words": np.array([["ab"]]),
+        "objects": np.array([[{}]]),
+    }
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array, allow_pickle=True)
     for kind, header in HEADERS.items():
@@ -128,7 +168,12 @@ def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_
     for option, path in (("--input", files[0]), ("--output", tmp_path / "Y.npy")):
         line += "" if option in line else f" {option} {path}"
     out, err = repro(line, ends=2)
-    assert not out and err.startswith("error: ") and err.count("\n") == 1 and message.format(tmp=tmp_path) in err
+    assert (
+        not out
+        and err.startswith("error: ")
+        and err.count("\n") == 1
+        and message.format(tmp=tmp_path) in err
+    )
     assert not (tmp_path / "Y.npy").exists() and not list(tmp_path.glob("**/*.partial"))
 
 

@@ -34,8 +34,15 @@ def test_what_may_be_chosen_is_what_there_is(repro, monkeypatch):
     assert "{embedded,gpu,paper,night}" in repro("sweep --help").out
 
 
-def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_size(train, repro, tmp_path):
-    options = "ese --dims 16 8 --layers 2 --form code --preset ese_readme --alpha 0.5 --layer-weights learned"
+def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_size(
+    train,
+    repro,
+    tmp_path,
+):
+    options = (
+        "ese --dims 16 8 --layers 2 --form code --preset ese_readme --alpha 0.5 "
+        "--layer-weights learned"
+    )
     out, _ = train(options)
     assert "ESE size 16: trained in" in out and "ESE size 8: trained in" in out
     assert "(encoder, untrained) -> " in out and "(encoder); " in out
@@ -75,7 +82,10 @@ def test_an_output_that_holds_other_files_is_refused_and_a_killed_copy_goes_on(t
     assert not list((tmp_path / "home").glob("encoders/*")), "before any work"
     (output / "config.json").rename(output / "config.json.999999999.partial")
     told = train("simcse --dims 8 4").out.splitlines()
-    assert [line.rpartition("; ")[2] for line in told] == [str(output / "dim8"), str(output / "dim4")]
+    assert [line.rpartition("; ")[2] for line in told] == [
+        str(output / "dim8"),
+        str(output / "dim4"),
+    ]
     for path in (output / "dim8").glob("[!m]*"):
         path.unlink()
     assert "found in the store" in train("simcse --dims 8 4").out

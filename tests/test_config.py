@@ -10,7 +10,12 @@ from repro.models import SentenceEncoder, pretrained
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig, only_what_is_read
 from repro.types import InputError
 
-OTHERS = {"angle": ANGLE_PRESETS["code"], "espresso": ESPRESSO_FORMS["code"], "lora": LoraConfig(), "dropout": 0.2}
+OTHERS = {
+    "angle": ANGLE_PRESETS["code"],
+    "espresso": ESPRESSO_FORMS["code"],
+    "lora": LoraConfig(),
+    "dropout": 0.2,
+}
 OTHERS |= {"layers": 1, "prefixes": (8, 16)}
 
 
@@ -23,7 +28,9 @@ def test_the_digest_names_every_setting():
         if other is None:
             other = not now if kind is bool else now + ("x" if kind is str else 1)
         found.add(digest(TrainConfig(**{name: other})))
-    assert len(found) == len(TrainConfig.__dataclass_fields__) + 1 and {len(name) for name in found} == {16}
+    assert len(found) == len(TrainConfig.__dataclass_fields__) + 1 and {
+        len(name) for name in found
+    } == {16}
     assert digest(TrainConfig()) in found and digest(TrainConfig()) != digest(StepTwoConfig())
 
 
@@ -34,11 +41,18 @@ def test_the_digest_names_every_setting():
         (TrainConfig, {"batch_size": 1}, "batch_size is 1: a contrastive loss needs at least 2"),
         (TrainConfig, {"temperature": 0}, "temperature is 0"),
         (TrainConfig, {"pooling": "max"}, "unknown pooling 'max': choose one of cls, mean, last"),
-        (TrainConfig, {"prefixes": (16, 8)}, r"prefixes are \(16, 8\): expected rising sizes, each once"),
+        (
+            TrainConfig,
+            {"prefixes": (16, 8)},
+            r"prefixes are \(16, 8\): expected rising sizes, each once",
+        ),
         (StepTwoConfig, {"views": 1}, "views is 1"),
         (StepTwoConfig, {"learning_rates": ()}, "learning_rates is empty"),
         (StepTwoConfig, {"epochs": float("nan")}, "epochs is nan"),
-        *((TrainConfig, {"learning_rate": rate}, f"learning_rate is {rate}") for rate in (0.0, float("inf"))),
+        *(
+            (TrainConfig, {"learning_rate": rate}, f"learning_rate is {rate}")
+            for rate in (0.0, float("inf"))
+        ),
         (TrainConfig, {"warmup": 10}, "warmup is 10: expected a share of the steps"),
         (StepTwoConfig, {"patience": 0}, "patience is 0"),
         (TrainConfig, {"dropout": 2.0}, "dropout is 2.0: expected 0 or more, below 1"),
@@ -59,16 +73,24 @@ def test_profiles_and_overrides():
     assert (chosen.train.source, chosen.source) == ("local", "local")
     # the poolers of step 2 see the data in the order of the seed that trained the encoders
     assert (chosen.train.seed, chosen.step_two.seed, chosen.step_two.views) == (4, 4, 3)
-    assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25  # over the recipe's
+    # Over the recipe's
+    assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25
     assert profile("embedded", backbone="roberta-base").train.batch_size == 512
-    assert profile("embedded", backbone="some/where/e5-small-en", objective="angle").train.sentences == 4_800
+    assert (
+        profile("embedded", backbone="some/where/e5-small-en", objective="angle").train.sentences
+        == 4_800
+    )
     assert profile("paper", objective="ese", backbone="/my/Qwen1.5-0.5B").train.lora, (
         "a folder by the name of a recipe's"
     )
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
     assert profile("paper", sentences=200).step_two.batch_size == 200  # a batch of all
-    for ask in (profile, PROFILES.__getitem__):  # pages look up the profile's source before all else
-        with pytest.raises(InputError, match="unknown profile 'papr': choose one of embedded, gpu, paper"):
+    # Pages look up the profile's source before all else
+    for ask in (profile, PROFILES.__getitem__):
+        with pytest.raises(
+            InputError,
+            match="unknown profile 'papr': choose one of embedded, gpu, paper",
+        ):
             ask("papr")
 
 
@@ -76,12 +98,18 @@ def test_profiles_and_overrides():
 def test_the_objectives_of_a_comparison_share_a_recipe_and_the_papers_network(objective):
     same = profile("embedded", source="local", objective=objective).train
     assert (same.objective, same.corpus, same.backbone) == (objective, "nli", "repro-tiny")
-    assert replace(same, objective="angle") == profile("embedded", source="local", objective="angle").train
+    assert (
+        replace(same, objective="angle")
+        == profile("embedded", source="local", objective="angle").train
+    )
     chosen = profile("paper", objective=objective).train
     assert (chosen.backbone, chosen.learning_rate) == ("BAAI/bge-base-en-v1.5", 5e-5)
     assert profile("paper", objective=objective, backbone="mine").train.backbone == "mine"
     nli = profile("paper", objective="nli").train
-    assert profile("paper").train.backbone == nli.backbone == "roberta-base" and nli.learning_rate == 2e-5
+    assert (
+        profile("paper").train.backbone == nli.backbone == "roberta-base"
+        and nli.learning_rate == 2e-5
+    )
 
 
 def test_a_decoder_is_read_at_its_last_token_unless_told_otherwise(decoders, tiny, caplog):
@@ -118,7 +146,8 @@ def test_a_decoder_is_known_by_how_it_is_built_also_of_the_hub(decoders, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("objective", "read"), [("angle", ()), ("matryoshka", ("prefixes",)), ("ese", ("dim", "espresso"))]
+    ("objective", "read"),
+    [("angle", ()), ("matryoshka", ("prefixes",)), ("ese", ("dim", "espresso"))],
 )
 def test_settings_that_an_objective_does_not_read_do_not_name_another_training(objective, read):
     base = TrainConfig(objective=objective)

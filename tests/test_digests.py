@@ -33,7 +33,10 @@ def project(tmp_path, monkeypatch):
     write("repro.a", "from repro.b import f\nimport numpy\n\ndef g():\n    return f()\n")
     write("repro.b", '"""Says one."""\n\ndef f():\n    from repro import c  # late\n    return 1\n')
     write("repro.c", "from repro.pack import name\n")
-    write("repro.pack.__init__", "from repro.pack.one import name\nfrom repro.pack.two import other\n")
+    write(
+        "repro.pack.__init__",
+        "from repro.pack.one import name\nfrom repro.pack.two import other\n",
+    )
     write("repro.pack.one", "name = 1\n")
     write("repro.pack.two", "other = 2\n")
     yield write
@@ -49,7 +52,10 @@ def test_a_closure_holds_what_is_imported_and_nothing_else(project):
 
 def test_changed_code_anywhere_in_the_closure_is_another_name_and_changed_words_are_not(project):
     before = digest({"a": 1}, code=("repro.a",))
-    project("repro.b", '"""Says one, in other words."""\n\n\ndef f():\n    from repro import c\n\n    return 1\n')
+    project(
+        "repro.b",
+        '"""Says one, in other words."""\n\n\ndef f():\n    from repro import c\n\n    return 1\n',
+    )
     assert digest({"a": 1}, code=("repro.a",)) == before
     project("repro.pack.two", "other = 3\n")
     assert digest({"a": 1}, code=("repro.a",)) == before
@@ -88,23 +94,45 @@ def test_imports_count_wherever_they_stand_and_however_they_are_written(project)
 
 
 def test_what_decides_a_result_is_a_small_part_of_the_package():
-    for root in (*training_code(OBJECTIVES["simcse"]), "repro.training.two_step", "repro.evaluation.classify"):
+    for root in (
+        *training_code(OBJECTIVES["simcse"]),
+        "repro.training.two_step",
+        "repro.evaluation.classify",
+    ):
         found = import_closure(root)
-        assert len(found) <= 38 and not {"repro.data", "repro.config", "repro.rows"} & set(found), root
-        assert not [m for m in found if m.startswith(("repro.papers", "repro.report", "repro.book", "repro.runs"))]
+        assert len(found) <= 38 and not {"repro.data", "repro.config", "repro.rows"} & set(found), (
+            root
+        )
+        assert not [
+            m
+            for m in found
+            if m.startswith(("repro.papers", "repro.report", "repro.book", "repro.runs"))
+        ]
 
 
 def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_numbers_of_arrays_of_a_name():
     losses, steps = {"simcse": "contrastive", "nli": "nli", "ese": "espresso"}, {}
     for name in losses:
-        found = {module for root in training_code(OBJECTIVES[name]) for module in import_closure(root)}
+        found = {
+            module for root in training_code(OBJECTIVES[name]) for module in import_closure(root)
+        }
         steps[name] = {module for module in found if module.startswith("repro.losses.")}
         assert not [module for module in found if module.startswith("repro.reducers")]
     for name, loss in losses.items():
-        assert {other for other, found in steps.items() if f"repro.losses.{loss}" in found} == {name}
+        assert {other for other, found in steps.items() if f"repro.losses.{loss}" in found} == {
+            name
+        }
     assert "repro.losses.angle" in steps["ese"]
     assert digest({"X": np.eye(2)}) == digest({"X": np.eye(2)})
-    assert len({digest({"X": X}) for X in (np.eye(2), np.eye(2)[::-1], np.eye(2, dtype="f4"), np.eye(3))}) == 4
+    assert (
+        len(
+            {
+                digest({"X": X})
+                for X in (np.eye(2), np.eye(2)[::-1], np.eye(2, dtype="f4"), np.eye(3))
+            }
+        )
+        == 4
+    )
 
 
 def test_of_equal_bytes_shape_and_kind_of_number_make_another_array_and_layout_does_not():
@@ -152,15 +180,37 @@ def test_every_field_of_a_configuration_changes_its_name(kind):
 
 
 OTHERS = {
-    **{"layers": 1, "dim": 7, "pooling": "mean", "activation": "identity", "temperature": 0.1},
-    **{"batch_size": 8, "learning_rate": 1e-4, "warmup": 0.1, "max_length": 16, "epochs": 2.0},
-    **{"sentences": 100, "check_every": 9, "checkpoint_by": "encoder", "mask_duplicates": False},
-    **{"prefixes": (4,), "examples": "triples", "angle": AngleConfig(angle_scale=2.0)},
-    **{"espresso": EspressoConfig(alpha=2.0), "lora": LoraConfig(), "bidirectional": True},
-    **{"final_norm": "all", "dropout": 0.2, "difference": "signed", "corpus": "nli"},
-    **{"validation": "sickr", "bf16": True, "threads": 2, "save_every": 9, "seed": 1},
+    "layers": 1,
+    "dim": 7,
+    "pooling": "mean",
+    "activation": "identity",
+    "temperature": 0.1,
+    "batch_size": 8,
+    "learning_rate": 1e-4,
+    "warmup": 0.1,
+    "max_length": 16,
+    "epochs": 2.0,
+    "sentences": 100,
+    "check_every": 9,
+    "checkpoint_by": "encoder",
+    "mask_duplicates": False,
+    "prefixes": (4,),
+    "examples": "triples",
+    "angle": AngleConfig(angle_scale=2.0),
+    "espresso": EspressoConfig(alpha=2.0),
+    "lora": LoraConfig(),
+    "bidirectional": True,
+    "final_norm": "all",
+    "dropout": 0.2,
+    "difference": "signed",
+    "corpus": "nli",
+    "validation": "sickr",
+    "bf16": True,
+    "threads": 2,
+    "save_every": 9,
+    "seed": 1,
 }
-"""another value of every setting but objective, backbone and source"""
+"""Another value of every setting but objective, backbone and source."""
 UNREAD = {"ese": {"activation", "temperature", "difference", "checkpoint_by", "prefixes"}}
 UNREAD["matryoshka"] = UNREAD["ese"] - {"prefixes"} | {"dim", "espresso"}
 UNREAD["angle"] = UNREAD["ese"] | UNREAD["matryoshka"]

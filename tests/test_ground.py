@@ -21,12 +21,17 @@ def test_what_needs_no_network_brings_no_torch(python):
         "import repro": SLOW | {"numpy"},
         "import repro.cli": SLOW,
         "import repro.config, repro.store, repro.rows": HEAVY,
-        "import repro.evaluation, repro.evaluation.retention, repro.report, repro.theory, repro.reducers": HEAVY,
+        "import repro.evaluation, repro.evaluation.retention, repro.report, "
+        "repro.theory, repro.reducers": HEAVY,
         "import repro.data; repro.data.load('stsb', split='dev', source='microworld')": HEAVY,
     }
     code = "\n".join(f"{statement}\nsaid.append(sorted(sys.modules))" for statement in absent)
     ran = python(f"import json, sys\nsaid = []\n{code}\nprint(json.dumps(said))")
-    for (statement, unwanted), loaded in zip(absent.items(), json.loads(ran.stdout or "[]"), strict=True):
+    for (statement, unwanted), loaded in zip(
+        absent.items(),
+        json.loads(ran.stdout or "[]"),
+        strict=True,
+    ):
         assert not set(loaded) & unwanted, (statement, ran.stderr)
 
 
@@ -46,7 +51,10 @@ def test_embeddings():
     assert check_embeddings([[1, 2]]).dtype == np.float64
     X = np.ones((2, 3), np.float32)
     assert check_embeddings(X) is X
-    with pytest.raises(InputError, match=r"Q has NaN or infinite values in 2 of 4 rows, first in row 1"):
+    with pytest.raises(
+        InputError,
+        match=r"Q has NaN or infinite values in 2 of 4 rows, first in row 1",
+    ):
         check_embeddings([[1.0], [np.nan], [2.0], [-np.inf]], "Q")
     for shape in ((3,), (0, 2), (2, 0), (1, 2, 3)):
         with pytest.raises(InputError, match="X has shape"):
@@ -56,7 +64,14 @@ def test_embeddings():
 def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():
     # the strings are the results: these numbers are what every recorded row stands on
     assert derive_seed(0, "pooler", 8) == 105_164_170_514_625_125
-    keys = [(1, "pooler", 8), (0, "pooler", 16), (0, "step", 8), (0, "pooler"), (0, "pooler", 8, 0), (0, "pooler8")]
+    keys = [
+        (1, "pooler", 8),
+        (0, "pooler", 16),
+        (0, "step", 8),
+        (0, "pooler"),
+        (0, "pooler", 8, 0),
+        (0, "pooler8"),
+    ]
     assert len({derive_seed(0, "pooler", 8), *(derive_seed(*key) for key in keys)}) == 7
     assert make_rng(0, "a").random() == make_rng(0, "a").random() != make_rng(0, "b").random()
 

@@ -162,7 +162,11 @@ def test_a_list_gives_functions_numbers_and_tests_of_their_own():
     tests = "a.py"
     mutants = [["f", "m", 'x', 'y'], ["f", "m", 'x', 'y', 2], ["f", "m", 'x', 'y', "b.py", 3]]
     """
-    assert [(m.tests, m.number) for m in mutations.read_list(text)] == [("a.py", 0), ("a.py", 2), ("b.py", 3)]
+    assert [(m.tests, m.number) for m in mutations.read_list(text)] == [
+        ("a.py", 0),
+        ("a.py", 2),
+        ("b.py", 3),
+    ]
 
 
 def test_a_list_with_a_lost_file_or_a_mistake_twice_says_so():

@@ -12,22 +12,41 @@ from repro.types import InputError
 
 
 def some(value=0.5, **shared):
-    options = {"experiment": "wang_table1", "metric": "spearman", "seed": 0, "profile": "embedded", **shared}
-    return make_rows([{"dim": 8, "value": value}, {"dim": 16, "value": value + 0.1, "ci_low": 0.1}], **options)
+    options = {
+        "experiment": "wang_table1",
+        "metric": "spearman",
+        "seed": 0,
+        "profile": "embedded",
+        **shared,
+    }
+    return make_rows(
+        [{"dim": 8, "value": value}, {"dim": 16, "value": value + 0.1, "ci_low": 0.1}],
+        **options,
+    )
 
 
 def test_every_row_has_the_schema_and_its_provenance_whatever_is_there():
     frame = some()
     assert tuple(frame.columns) == COLUMNS and frame["dim"].tolist() == [8, 16]
     assert frame[["hardware", "commit", "versions", "created", "device"]].notna().all(axis=None)
-    assert frame["hardware"].str.contains("cores").all() and frame["versions"].str.contains("numpy").all()
+    assert (
+        frame["hardware"].str.contains("cores").all()
+        and frame["versions"].str.contains("numpy").all()
+    )
     assert (frame["peak_mb"] > 10).all() and frame["created"].str.endswith("+00:00").all()
     packages = [named.split()[0] for named in frame["versions"].iloc[0].split(", ")]
     assert packages == ["torch", "transformers", "numpy", "scikit-learn"]
     assert frame["layer"].isna().all() and frame["ci_low"].isna().tolist() == [True, False]
-    for values in ([], [{"value": 1}], [{"value": 0.5, "layer": 3, "dim": np.int64(8), "readout": "pooler"}]):
+    for values in (
+        [],
+        [{"value": 1}],
+        [{"value": 0.5, "layer": 3, "dim": np.int64(8), "readout": "pooler"}],
+    ):
         assert make_rows(values, experiment="e").dtypes.equals(frame.dtypes)
-    with pytest.raises(InputError, match="unknown row column 'dimension': the schema has experiment, paper_table"):
+    with pytest.raises(
+        InputError,
+        match="unknown row column 'dimension': the schema has experiment, paper_table",
+    ):
         make_rows([{"dimension": 8}])
 
 
@@ -53,7 +72,10 @@ def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
     assert not frame.duplicated(list(KEY)).any()
     value = frame.set_index(["seed", "dim"])["value"]
     assert value.to_dict() == pytest.approx({(0, 8): 0.4, (0, 16): 0.5, (1, 8): 0.7, (1, 16): 0.8})
-    assert {p.name for p in tmp_path.iterdir() if p.suffix != ".lock"} == {"wang_table1.parquet", "SHA256SUMS"}
+    assert {p.name for p in tmp_path.iterdir() if p.suffix != ".lock"} == {
+        "wang_table1.parquet",
+        "SHA256SUMS",
+    }
     # columns outside the key, such as the hardware, do not make another number
     record(some(0.9).assign(hardware="another machine"), tmp_path)
     assert len(read_rows(path)) == 4
@@ -62,7 +84,10 @@ def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
         record(some(0.2, n_judged=99), tmp_path)
     record(some(backbone="BAAI/bge-base-en-v1.5"), tmp_path)
     record(some(backbone=str(tmp_path / "my-network")), tmp_path)
-    assert read_rows(path)["backbone"].dropna().tolist() == ["BAAI/bge-base-en-v1.5"] * 2 + ["my-network"] * 2
+    assert (
+        read_rows(path)["backbone"].dropna().tolist()
+        == ["BAAI/bge-base-en-v1.5"] * 2 + ["my-network"] * 2
+    )
     with pytest.raises(InputError, match="leads outside"):
         record(some(experiment="../../evil"), tmp_path)
 
@@ -83,19 +108,35 @@ def test_every_column_of_the_key_makes_another_number_and_rows_lie_in_its_order(
 
 def test_rows_of_another_configuration_stand_beside_and_give_way_to_none(tmp_path):
     record(some(0.1), tmp_path)
-    (path,) = record(some(0.2, config="a" * 16, learning_rate=3e-5), tmp_path)  # the old ones say of no configuration
+    # The old ones say of no configuration
+    (path,) = record(some(0.2, config="a" * 16, learning_rate=3e-5), tmp_path)
     assert read_rows(path)["config"].tolist() == ["a" * 16] * 2
     record(some(0.3, config="b" * 16), tmp_path)
     record(some(0.4, config="a" * 16), tmp_path)
     frame = read_rows(path).set_index([read_rows(path)["config"].str[0], "dim"])["value"]
-    assert frame.to_dict() == pytest.approx({("a", 8): 0.4, ("a", 16): 0.5, ("b", 8): 0.3, ("b", 16): 0.4})
+    assert frame.to_dict() == pytest.approx(
+        {("a", 8): 0.4, ("a", 16): 0.5, ("b", 8): 0.3, ("b", 16): 0.4}
+    )
 
 
 def test_what_settings_say_in_words_is_said_in_columns():
-    settings = ["2,000 bytes", "neighbours = 30", "test, select_by=encoder", "candidates=3", "", None]
-    frame = rows.parsed(make_rows([{"setting": s, "method": "PCA − GRP" if s == "" else "PCA"} for s in settings]))
-    assert frame["bytes"].dropna().tolist() == [2000] and frame["neighbours"].dropna().tolist() == [30]
-    assert frame["select_by"].dropna().tolist() == ["encoder"] and frame["split"].dropna().tolist() == ["test"]
+    settings = [
+        "2,000 bytes",
+        "neighbours = 30",
+        "test, select_by=encoder",
+        "candidates=3",
+        "",
+        None,
+    ]
+    frame = rows.parsed(
+        make_rows([{"setting": s, "method": "PCA − GRP" if s == "" else "PCA"} for s in settings])
+    )
+    assert frame["bytes"].dropna().tolist() == [2000] and frame["neighbours"].dropna().tolist() == [
+        30
+    ]
+    assert frame["select_by"].dropna().tolist() == ["encoder"] and frame[
+        "split"
+    ].dropna().tolist() == ["test"]
     assert frame["k"].dropna().tolist() == [3]
     assert frame[["winner", "rival"]].dropna().to_numpy().tolist() == [["PCA", "GRP"]]
     told = rows.parsed(make_rows([{"setting": "neighbours = 30", "neighbours": 50}]))
@@ -114,7 +155,10 @@ def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_ref
         read_rows(tmp_path / "ese_table1.parquet")
     (tmp_path / "ese_table1.parquet").rename(path)
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(InputError, match=r"has changed since it was recorded.* Restore the file and"):
+    with pytest.raises(
+        InputError,
+        match=r"has changed since it was recorded.* Restore the file and",
+    ):
         read_rows(path)
 
 
@@ -146,12 +190,21 @@ PLACE = {"backbone": "net", "profile": "embedded", "data_source": "local"}
 
 
 def curve(dims=(8, 16, 32), methods=("PCA", "SVD"), value=0.5, **shared):
-    """Scores of some methods by size, and how rough each curve is, as a page of Zhang et al. has."""
+    """Scores of some methods by size, and how rough each curve is, as a page of Zhang et al.
+    has.
+    """
     made = []
     for method in methods:
         made += [{"method": method, "dim": dim, "metric": "accuracy"} for dim in dims]
         made.append({"method": method, "metric": "roughness"})
-    options = {"setting": "inductive", "dataset": "trec", "value": value, "seed": 0, **PLACE, **shared}
+    options = {
+        "setting": "inductive",
+        "dataset": "trec",
+        "value": value,
+        "seed": 0,
+        **PLACE,
+        **shared,
+    }
     return make_rows(made, experiment="zhang_figure3", **options)
 
 
@@ -221,7 +274,13 @@ def test_what_was_chosen_among_fewer_does_not_replace_what_was_chosen_among_more
 
 def test_every_recorded_number_without_a_size_is_of_a_whole_run_or_says_all_of_itself():
     """A new number that sums up sizes must be entered in `WHOLES`, or here if its key says all."""
-    of_a_space = {"dimension_99", "effective_rank", "participation_ratio", "mle_dimension", "two_nn"}
+    of_a_space = {
+        "dimension_99",
+        "effective_rank",
+        "participation_ratio",
+        "mle_dimension",
+        "two_nn",
+    }
     by_bytes = {"ndcg@10_lead", "neighbours_kept_lead", "spearman_lead"}
     by_layer = {"encode_ratio", "encode_seconds", "layer_weight", "compressed_size"}
     scores = {"accuracy", "majority_floor", "spearman", "cosine"}
@@ -237,7 +296,9 @@ def test_every_recorded_number_without_a_size_is_of_a_whole_run_or_says_all_of_i
 def test_the_recorded_rows_are_whole():
     folder = rows.results_folder()
     files = sorted(folder.glob("*.parquet"))
-    assert [line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()] == [p.name for p in files]
+    assert [line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()] == [
+        p.name for p in files
+    ]
     assert all(len(read_rows(path)) for path in files)
 
 

@@ -1,8 +1,17 @@
 from pathlib import Path
 
 FEW = (
-    *("damaged", "odd input", "reduce", "encode", "two processes", "read-only store", "right values"),
-    *("edited vectors", "edited texts", "doctor beside foreign files", "apply beside foreign files"),
+    "damaged",
+    "odd input",
+    "reduce",
+    "encode",
+    "two processes",
+    "read-only store",
+    "right values",
+    "edited vectors",
+    "edited texts",
+    "doctor beside foreign files",
+    "apply beside foreign files",
 )
 SMALL = """
 import sys

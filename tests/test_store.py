@@ -46,7 +46,10 @@ def test_made_once_then_found(store, repro_home, monkeypatch):
     assert first.folder == second.folder == repro_home.resolve() / f"things/{KEY}"
     assert 0 < first.seconds == second.seconds
     notes = json.loads((first.folder / MANIFEST).read_text())
-    assert (notes["config"], set(notes["files"])) == ({"dim": 8}, {"file.txt", os.path.join("deep", "other.bin")})
+    assert (notes["config"], set(notes["files"])) == (
+        {"dim": 8},
+        {"file.txt", os.path.join("deep", "other.bin")},
+    )
     assert list(store.artefacts()) == [first.folder] and store.partials() == []
     for kind, key in (("things", "abc"), ("work", KEY), ("Things", KEY), ("things", f"../{KEY}")):
         with pytest.raises(InputError, match="is no name of an artefact"):
@@ -67,7 +70,9 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
         (target / "file.txt").write_text("after " + (work / STATE).read_text())
 
     made = store.get_or_make("things", KEY, go_on)
-    assert (made.folder / "file.txt").read_text() == "after step 3" and not list(store.home.glob("work/*"))
+    assert (made.folder / "file.txt").read_text() == "after step 3" and not list(
+        store.home.glob("work/*")
+    )
 
 
 def test_the_seconds_of_killed_runs_count_up_to_their_last_state(store):
@@ -86,12 +91,22 @@ def test_the_seconds_of_killed_runs_count_up_to_their_last_state(store):
 
 
 @pytest.mark.parametrize(
-    "value", [np.arange(6.0).reshape(2, 3), {"a": np.eye(2), "b": np.array("word")}, {"x": [1, "é", None]}, ["a"], {}]
+    "value",
+    [
+        np.arange(6.0).reshape(2, 3),
+        {"a": np.eye(2), "b": np.array("word")},
+        {"x": [1, "é", None]},
+        ["a"],
+        {},
+    ],
 )
 def test_a_value_is_computed_once_and_comes_back(value):
     compute, config = Mock(return_value=value), {"of": value, "n": 3}
     for _ in range(2):
-        np.testing.assert_equal(Store().remember("things", config, compute, code="repro.types"), value)
+        np.testing.assert_equal(
+            Store().remember("things", config, compute, code="repro.types"),
+            value,
+        )
     assert compute.call_count == 1
     Store().remember("things", {**config, "n": 4}, compute, code="repro.types")
     Store().remember("things", config, compute, code="repro.seeding")
@@ -196,7 +211,11 @@ def test_the_doctor_reports_and_repairs(store):
         return [line for line, fault in examine(**options) if fault]
 
     (line,) = faults()
-    assert str(bad.folder) in line and "file.txt has changed" in line and "repro doctor --repair" in line
+    assert (
+        str(bad.folder) in line
+        and "file.txt has changed" in line
+        and "repro doctor --repair" in line
+    )
     assert bad.folder.exists()
     (line,) = faults(repair=True)
     assert line.endswith("moved aside") and not bad.folder.exists() and good.folder.exists()
@@ -228,7 +247,9 @@ def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store,
     "error",
     [
         OSError(errno.ENOSPC, "No space left on device"),
-        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        SafetensorError(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        ),
         OSError("262144 requested and 1024 written"),  # as np.save says it
     ],
     ids=str,
@@ -240,7 +261,10 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
         (work / STATE).write_text("step 3")
         raise error
 
-    with pytest.raises(InputError, match=r"is full \(\d+ MB free\): free some space or set REPRO_HOME"):
+    with pytest.raises(
+        InputError,
+        match=r"is full \(\d+ MB free\): free some space or set REPRO_HOME",
+    ):
         store.get_or_make("things", KEY, fill)
     assert store.get_or_make("things", OTHER, hello).hit
     assert (store.home / "work" / f"things-{KEY}" / STATE).read_text() == "step 3"

@@ -1,4 +1,6 @@
-"""Sheets and spectra of known dimension, projections that do as the theory says, what contrastive losses reach."""
+"""Sheets and spectra of known dimension, projections that do as the theory says, what contrastive
+losses reach.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,13 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 from repro import theory
 from repro.losses import uniformity
 from repro.reducers import make_reducer
-from repro.theory import effective_rank, expected_info_nce, log_moment, participation_ratio, predicted_similarity
+from repro.theory import (
+    effective_rank,
+    expected_info_nce,
+    log_moment,
+    participation_ratio,
+    predicted_similarity,
+)
 from repro.types import InputError
 
 
@@ -25,14 +33,21 @@ def sheet(dim, n=4000):
 @pytest.mark.parametrize("dim", [2, 5])
 def test_flat_sheets_have_their_dimension(dim):
     X = sheet(dim)
-    near = {0.04: (theory.two_nn, theory.mle_dimension), 0.01: (participation_ratio, effective_rank)}
+    near = {
+        0.04: (theory.two_nn, theory.mle_dimension),
+        0.01: (participation_ratio, effective_rank),
+    }
     for share, estimates in near.items():
         assert [estimate(X) for estimate in estimates] == pytest.approx([dim, dim], rel=share)
 
 
 def test_scale_rotation_and_repetition_change_nothing():
     X = sheet(3, n=600)
-    turned = 7.0 * np.concatenate([X, X[:50]]) @ np.linalg.qr(np.random.default_rng(5).normal(size=(50, 50)))[0]
+    turned = (
+        7.0
+        * np.concatenate([X, X[:50]])
+        @ np.linalg.qr(np.random.default_rng(5).normal(size=(50, 50)))[0]
+    )
     for estimate in (theory.two_nn, theory.mle_dimension):
         assert estimate(turned) == pytest.approx(estimate(X), rel=1e-6)
 
@@ -43,7 +58,9 @@ def test_dimensions_are_the_same_at_any_scale_of_the_rows(scale):
     for estimate in (participation_ratio, effective_rank, theory.two_nn, theory.mle_dimension):
         assert estimate(scale * X) == pytest.approx(estimate(X), rel=1e-9), estimate.__name__
     for reducer in ("pca", "truncate", "grp", "rotate"):
-        found, expected = (predicted_similarity(Y, [1, 3, 7], reducer=reducer) for Y in (scale * X, X))
+        found, expected = (
+            predicted_similarity(Y, [1, 3, 7], reducer=reducer) for Y in (scale * X, X)
+        )
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     near = 1 + 1e-9 * X  # small deviations from a large mean have directions too
     assert participation_ratio(scale * near) == pytest.approx(participation_ratio(X), rel=1e-5)
@@ -62,10 +79,16 @@ def test_rows_that_differ_by_rounding_alone_have_no_dimension(row):
 
 
 def test_few_points_by_hand():
-    """The unbiased estimate has one ratio less above the line, and the censored ones count as the last one kept."""
+    """The unbiased estimate has one ratio less above the line, and the censored ones count as the
+    last one kept.
+    """
     X = np.array([[0.0], [1.0], [3.0], [10.0]])  # ratios 3, 2, 3/2 and 9/7
-    assert theory.two_nn(X, discard=0.25) == pytest.approx(2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2)))
-    assert theory.two_nn(X, discard=0.0) == pytest.approx(3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3)))
+    assert theory.two_nn(X, discard=0.25) == pytest.approx(
+        2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2))
+    )
+    assert theory.two_nn(X, discard=0.0) == pytest.approx(
+        3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3))
+    )
 
 
 def test_a_share_of_a_tenth_is_censored_and_twenty_neighbours_are_asked_unless_told_otherwise():
@@ -85,9 +108,13 @@ def test_what_rounding_leaves_is_no_direction(shape):
 
 
 def test_spectra_of_known_singular_values_and_of_wide_matrices():
-    columns = np.linalg.qr(np.c_[np.ones(20), np.random.default_rng(0).normal(size=(20, 2))])[0][:, 1:]
+    columns = np.linalg.qr(np.c_[np.ones(20), np.random.default_rng(0).normal(size=(20, 2))])[0][
+        :, 1:
+    ]
     share = np.array([0.75, 0.25])
-    assert effective_rank(columns * share + 5) == pytest.approx(np.exp(-(share * np.log(share)).sum()))
+    assert effective_rank(columns * share + 5) == pytest.approx(
+        np.exp(-(share * np.log(share)).sum())
+    )
     assert participation_ratio(columns * share + 5) == pytest.approx(1 / (0.9**2 + 0.1**2))
     sizes = np.geomspace(1, 1e-3, 6)
     many = np.linalg.qr(np.c_[np.ones(20), np.random.default_rng(2).normal(size=(20, 6))])[0][:, 1:]
@@ -104,7 +131,8 @@ def test_spectra_of_known_singular_values_and_of_wide_matrices():
 
 def test_jl_dim_is_scikit_learns_rounded_up():
     for n, eps in ((2551, 0.1), (2551, 0.5), (100, 0.3), (10**6, 0.05)):
-        assert theory.jl_dim(n, eps) - int(johnson_lindenstrauss_min_dim(n, eps=eps)) in (0, 1)  # it cuts the fraction
+        # It cuts the fraction
+        assert theory.jl_dim(n, eps) - int(johnson_lindenstrauss_min_dim(n, eps=eps)) in (0, 1)
     assert (theory.jl_dim(2551, 0.1), theory.jl_dim(2551, 0.5)) == (6724, 377)
 
 
@@ -122,15 +150,22 @@ def test_gaussian_embeddings_keep_what_is_predicted(reducer, dim):
     kept = []
     for seed in range(4):
         Y = make_reducer(reducer, dim, seed=seed).fit(X).transform(X)
-        before, after = ((M[:10_000] * M[10_000:]).sum(1) for M in (X - X.mean(0), Y - Y.mean(0)))  # of random pairs
+        # Of random pairs
+        before, after = ((M[:10_000] * M[10_000:]).sum(1) for M in (X - X.mean(0), Y - Y.mean(0)))
         kept.append(spearmanr(before, after).statistic)
-    # sums of two products are far from Gaussian, and a single projection scatters around what GRP keeps on average
+    # sums of two products are far from Gaussian, and a single projection scatters around what GRP
+    # keeps on average
     allowed = 0.06 if dim == 2 or reducer == "grp" else 0.03
-    assert np.mean(kept) == pytest.approx(predicted_similarity(X, [dim], reducer=reducer)[0], abs=allowed)
+    assert np.mean(kept) == pytest.approx(
+        predicted_similarity(X, [dim], reducer=reducer)[0],
+        abs=allowed,
+    )
 
 
 def test_products_of_one_random_direction_correlate_as_predicted():
-    """In moments: E tr(CMCM) of a projection M = RRᵀ/d onto d Gaussian directions is tr C² + (tr C² + (tr C)²)/d."""
+    """In moments: E tr(CMCM) of a projection M = RRᵀ/d onto d Gaussian directions is tr C² + (tr C²
+    + (tr C)²)/d.
+    """
     X = gaussian(200, dim=8)
     C, rng = np.cov(X, rowvar=False, bias=True), np.random.default_rng(0)
     for dim in (1, 4):
@@ -150,18 +185,30 @@ def test_a_random_rotation_is_what_truncation_meets_on_average():
 
 def test_all_dimensions_keep_everything_and_more_keep_more():
     X = gaussian(500)
-    curves = {name: predicted_similarity(X, range(1, 25), reducer=name) for name in ("pca", "truncate", "rotate")}
+    curves = {
+        name: predicted_similarity(X, range(1, 25), reducer=name)
+        for name in ("pca", "truncate", "rotate")
+    }
     for name, curve in curves.items():
-        assert curve[-1] == pytest.approx(1) and ((np.diff(curve) >= -1e-12).all() or name == "truncate")
+        assert curve[-1] == pytest.approx(1) and (
+            (np.diff(curve) >= -1e-12).all() or name == "truncate"
+        )
     assert (curves["pca"] >= curves["truncate"] - 1e-12).all()
-    assert predicted_similarity(X + 100, [4]) == pytest.approx(curves["pca"][3])  # the mean says nothing about pairs
+    # The mean says nothing about pairs
+    assert predicted_similarity(X + 100, [4]) == pytest.approx(curves["pca"][3])
 
 
 # contrastive losses
 
 
 def test_log_moment_has_known_values():
-    for dim, value in ((8, 12.243149), (16, 8.753322), (64, 2.992611), (256, 0.778903), (768, 0.260329)):
+    for dim, value in (
+        (8, 12.243149),
+        (16, 8.753322),
+        (64, 2.992611),
+        (256, 0.778903),
+        (768, 0.260329),
+    ):
         assert log_moment(dim, 20.0) == pytest.approx(value, abs=1e-6)
     assert log_moment(1, 3.0) == pytest.approx(np.log(np.cosh(3.0)))
     assert log_moment(3, 2.0) == pytest.approx(np.log(np.sinh(2.0) / 2.0))  # uniform on −1 … 1
@@ -173,16 +220,23 @@ def test_log_moment_has_known_values():
 @pytest.mark.parametrize("dim", [2, 3, 4, 16, 64])
 @pytest.mark.parametrize("t", [708.0, 713.0, 730.0, 1500.0, 1e4])
 def test_log_moment_is_finite_however_large_t(dim, t):
-    # Laplace: the density of the cosine near 1 gives Γ(m/2)/(2√π)·(2/t)^((m−1)/2)·e^t, and the next term of a series
+    # Laplace: the density of the cosine near 1 gives Γ(m/2)/(2√π)·(2/t)^((m−1)/2)·e^t, and the next
+    # term of a series
     laplace = t + gammaln(dim / 2) - np.log(2 * np.sqrt(np.pi)) + (dim - 1) / 2 * np.log(2 / t)
     term = (dim - 1) * (dim - 3) / (8 * t)
-    assert log_moment(dim, t) == pytest.approx(laplace + np.log1p(-term), abs=(1 + term * t) ** 2 / t**2)
+    assert log_moment(dim, t) == pytest.approx(
+        laplace + np.log1p(-term),
+        abs=(1 + term * t) ** 2 / t**2,
+    )
 
 
 def test_finite_batch_has_known_values():
     for dim, value in ((8, 2.5496e-2), (16, 8.1778e-4), (64, 2.5890e-6), (768, 1.6847e-7)):
         assert expected_info_nce(dim, 0.05, 64) == pytest.approx(value, rel=2e-4)
-    assert expected_info_nce(16, 0.05, 64, positive_cosine=0.8) == pytest.approx(3.8272e-2, rel=2e-4)
+    assert expected_info_nce(16, 0.05, 64, positive_cosine=0.8) == pytest.approx(
+        3.8272e-2,
+        rel=2e-4,
+    )
 
 
 @pytest.mark.parametrize("batch", [2, 3, 64, 1000])
@@ -218,7 +272,10 @@ def test_with_one_negative_the_expectation_is_an_integral_over_its_angle(dim, te
 
 def test_the_limit():
     assert expected_info_nce(3, 0.5) == pytest.approx(-1.40478, abs=1e-5)
-    gaps = [expected_info_nce(3, 0.5, b) - np.log(b - 1) - expected_info_nce(3, 0.5) for b in (10, 100, 1000, 100_000)]
+    gaps = [
+        expected_info_nce(3, 0.5, b) - np.log(b - 1) - expected_info_nce(3, 0.5)
+        for b in (10, 100, 1000, 100_000)
+    ]
     assert gaps == sorted(gaps, reverse=True) and gaps[-1] < 1e-4
     m, t = 200, 0.5  # many dimensions
     expansion = -1 / t + 1 / (2 * m * t**2) - 1 / (4 * m**2 * (m + 2) * t**4)
@@ -231,11 +288,21 @@ def test_the_limit():
 def test_bounds_enclose_the_expectation():
     assert theory.simplex_bound(0.05, 64) == pytest.approx(9.4532e-8, rel=1e-4)
     for dim in (4, 32, 256):
-        assert theory.simplex_bound(0.1, 64) <= expected_info_nce(dim, 0.1, 64) <= theory.jensen_bound(dim, 0.1, 64)
-    assert expected_info_nce(256, 0.05, 64) == pytest.approx(theory.jensen_bound(256, 0.05, 64), rel=0.01)
+        assert (
+            theory.simplex_bound(0.1, 64)
+            <= expected_info_nce(dim, 0.1, 64)
+            <= theory.jensen_bound(dim, 0.1, 64)
+        )
+    assert expected_info_nce(256, 0.05, 64) == pytest.approx(
+        theory.jensen_bound(256, 0.05, 64),
+        rel=0.01,
+    )
 
 
-@pytest.mark.parametrize(("dim", "value"), [(2, -1.57503), (3, -2.07978), (16, -3.51304), (128, -3.93753)])
+@pytest.mark.parametrize(
+    ("dim", "value"),
+    [(2, -1.57503), (3, -2.07978), (16, -3.51304), (128, -3.93753)],
+)
 def test_best_uniformity(dim, value):
     assert theory.uniformity_limit(dim) == pytest.approx(value, abs=1e-5)
     z = torch.from_numpy(np.random.default_rng(0).normal(size=(3000, dim)))
@@ -251,7 +318,10 @@ LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
     [
         (lambda: theory.two_nn(FEW, discard=1.0), "discard is 1.0"),
         (lambda: theory.two_nn(LATTICE), "a lattice"),
-        (lambda: theory.mle_dimension(FEW, k=20), "20 distinct rows: 20 neighbours need at least 21"),
+        (
+            lambda: theory.mle_dimension(FEW, k=20),
+            "20 distinct rows: 20 neighbours need at least 21",
+        ),
         (lambda: participation_ratio(np.ones((5, 3))), "all rows of X are equal"),
         (lambda: theory.jl_dim(10, 1.0), "eps is 1.0"),
         (lambda: expected_info_nce(8, 0.0), "temperature is 0.0"),

@@ -44,7 +44,11 @@ def test_a_link_is_followed_and_stays_one(tmp_path):
     (tmp_path / "second").symlink_to("deep/target.txt")
     with replacing(tmp_path / "link") as partial:
         partial.write_text("new")
-    assert target.read_text() == "new" and (tmp_path / "link").is_symlink() and (tmp_path / "second").is_symlink()
+    assert (
+        target.read_text() == "new"
+        and (tmp_path / "link").is_symlink()
+        and (tmp_path / "second").is_symlink()
+    )
     assert list(target.parent.iterdir()) == [target]
 
 

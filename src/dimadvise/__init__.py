@@ -1,1 +1,3 @@
-"""The advisor: how few dimensions keep what an embedding is used for, measured on a user's own embeddings."""
+"""The advisor: how few dimensions keep what an embedding is used for, measured on a user's own
+embeddings.
+"""

@@ -1,11 +1,12 @@
-"""Vectors of any number put through an advice: shards of `.npy` in a folder, gone on with after a kill.
+"""Vectors of any number put through an advice: shards of `.npy` in a folder, gone on with after a
+kill.
 
 `vectors.json` in the folder says what is being made and of what. It names each file of a shard with
-its digest before the file gets its name, and the rows it was made from by a digest of them all. So a
-shard is there whole, as it was written and made from the rows that the input has now, or it is made;
-what was made from other rows is removed before anything is written, so that a folder never holds old
-and new. A file that the manifest does not prove to be ours is left alone. Where the input names its
-rows, each shard has its ids beside it.
+its digest before the file gets its name, and the rows it was made from by a digest of them all. So
+a shard is there whole, as it was written and made from the rows that the input has now, or it is
+made; what was made from other rows is removed before anything is written, so that a folder never
+holds old and new. A file that the manifest does not prove to be ours is left alone. Where the input
+names its rows, each shard has its ids beside it.
 """
 
 import hashlib
@@ -34,10 +35,10 @@ from repro.types import InputError, check_dim
 
 MANIFEST = "vectors.json"
 OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")
-"""names of all files of shards, and of no others"""
+"""Names of all files of shards, and of no others."""
 FORMAT = 2  # of the manifest
 AGREEING = ("format", "dim", "level", "compared", "rows_per_shard", "advice")
-"""what a run that goes on has in common with the one before"""
+"""What a run that goes on has in common with the one before."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,13 @@ class Source:
 
 
 def apply(
-    vectors: Path, advice: Path, output: Path, *, level: str = "", rows_per_shard: int = 250_000, column: str = ""
+    vectors: Path,
+    advice: Path,
+    output: Path,
+    *,
+    level: str = "",
+    rows_per_shard: int = 250_000,
+    column: str = "",
 ) -> None:
     """Put every row of `vectors` through an advice, as the command of this name tells.
 
@@ -116,7 +123,8 @@ def apply(
     rows, width = source.vectors.shape
     if width != len(deployment.transform.matrix):
         raise InputError(
-            f"{vectors} has {width} numbers a row, {advice} was advised on {len(deployment.transform.matrix)}: give "
+            f"{vectors} has {width} numbers a row, {advice} was advised on "
+            f"{len(deployment.transform.matrix)}: give "
             "vectors of the same encoder"
         )
     weights = [name for name in ("reducer.safetensors", deploy.CODES) if (advice / name).is_file()]
@@ -135,7 +143,9 @@ def apply(
         with locked(output / f".{MANIFEST}.lock", timeout=0):
             _write_shards(deployment, source, output, plan)
     except Timeout:
-        raise InputError(f"{output} is being written by another process: wait for it, or give another output") from None
+        raise InputError(
+            f"{output} is being written by another process: wait for it, or give another output"
+        ) from None
 
 
 def _at_level(deployment: Deployment, level: str) -> Deployment:
@@ -144,10 +154,18 @@ def _at_level(deployment: Deployment, level: str) -> Deployment:
         return deployment
     if level in FLOATS:
         return replace(deployment, level=level, codebook=None, centroids=None)
-    raise InputError(f"level is {level!r}: expected {deployment.level}, which was advised, or {' or '.join(FLOATS)}")
+    raise InputError(
+        f"level is {level!r}: expected {deployment.level}, which was advised, or "
+        f"{' or '.join(FLOATS)}"
+    )
 
 
-def _write_shards(deployment: Deployment, source: Source, output: Path, plan: dict[str, Any]) -> None:
+def _write_shards(
+    deployment: Deployment,
+    source: Source,
+    output: Path,
+    plan: dict[str, Any],
+) -> None:
     """Keep the shards that were made from the rows of now, remove all others, and make the rest."""
     path_before, before = _manifest(output, plan)
     known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
@@ -224,7 +242,8 @@ def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     differing = [name for name in AGREEING if found.get(name) != plan[name]]
     if differing:
         raise InputError(
-            f"{output} holds shards of another run, which differs in {', '.join(differing)}: give another output"
+            f"{output} holds shards of another run, which differs in "
+            f"{', '.join(differing)}: give another output"
         )
     return path_before, shards
 
@@ -288,7 +307,8 @@ def _codes(deployment: Deployment, block: Block, source: Source) -> Any:
         if vanished.any() and deployment.vectors(block[vanished]).any():
             least = float(np.finfo(np.float16).smallest_subnormal)
             raise InputError(
-                f"{source.path} has rows of which float16 keeps nothing, as it ends at {least:.0e}: "
+                f"{source.path} has rows of which float16 keeps nothing, as it ends at "
+                f"{least:.0e}: "
                 "multiply all rows by one number, or give --level float32"
             )
     return codes

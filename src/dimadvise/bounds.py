@@ -1,10 +1,13 @@
-"""Lower confidence bounds of the share of a score that is kept, from what each item does to either score.
+"""Lower confidence bounds of the share of a score that is kept, from what each item does to either
+score.
 
-A score's influence values ψ (n,) are its derivatives by the weights of its items; the variance of a score over samples
-of items is that of their mean, and two scores on the same items covary as their values do. The share r = a / b is below
-τ by chance as rarely as a − τb is above 0, which has a known variance for every τ and is solved for τ (Fieller, 1954).
-Items that share a row do not vary by themselves: products of the values of any two of them count too (Aronow, Samii and
-Assenova, 2015). What resamples say instead was tried, as percentiles, BCa and studentised ones, and held less often.
+A score's influence values ψ (n,) are its derivatives by the weights of its items; the variance of a
+score over samples of items is that of their mean, and two scores on the same items covary as their
+values do. The share r = a / b is below τ by chance as rarely as a − τb is above 0, which has a
+known variance for every τ and is solved for τ (Fieller, 1954). Items that share a row do not vary
+by themselves: products of the values of any two of them count too (Aronow, Samii and Assenova,
+2015). What resamples say instead was tried, as percentiles, BCa and studentised ones, and held less
+often.
 """
 
 from collections.abc import Sequence
@@ -19,7 +22,9 @@ from repro.types import Array, InputError
 
 Floats: TypeAlias = NDArray[np.float64]
 CAREFUL = 100
-"""items at which the error allowed is halved: of few items, skewed scores exceed a bound more often than promised"""
+"""Items at which the error allowed is halved: of few items, skewed scores exceed a bound more often
+than promised.
+"""
 
 MANY = 20  # items that got worse, from which on their number is as good as normally distributed
 
@@ -38,11 +43,13 @@ class Retention(NamedTuple):
 def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float) -> int | None:
     """The last size that passes on the way down from the largest, None if the largest fails.
 
-    The order is fixed beforehand and the walk ends at the first failure, so the whole of it errs no more often than
-    one bound does, without any correction for the number of sizes.
+    The order is fixed beforehand and the walk ends at the first failure, so the whole of it errs no
+    more often than one bound does, without any correction for the number of sizes.
     """
     if not 0 < target <= 1:
-        raise InputError(f"the target is {target}: expected a share above 0, at most 1, such as 0.99")
+        raise InputError(
+            f"the target is {target}: expected a share above 0, at most 1, such as 0.99"
+        )
     passed = None
     for dim, bound in sorted(zip(dims, low, strict=True), reverse=True):
         if not bound >= target:
@@ -72,11 +79,21 @@ def spearman_influence(outcomes: Array, gold: Array) -> Influence:
     """
     G, above_gold = _ranks(gold)
     found = [_correlation(*_ranks(x), G, above_gold) for x in outcomes]
-    return Influence(np.array([score for score, _ in found]), np.stack([values for _, values in found]))
+    return Influence(
+        np.array([score for score, _ in found]),
+        np.stack([values for _, values in found]),
+    )
 
 
-def share_bounds(found: Influence, links: Any, *, confidence: float, wider: float = 1.0) -> Retention:
-    """Share that each score (P,) keeps of the first, and its one-sided lower bound, NaN where none can be given.
+def share_bounds(
+    found: Influence,
+    links: Any,
+    *,
+    confidence: float,
+    wider: float = 1.0,
+) -> Retention:
+    """Share that each score (P,) keeps of the first, and its one-sided lower bound, NaN where none
+    can be given.
 
     Args:
         found: scores and influence values; the first is the reference.
@@ -93,7 +110,8 @@ def share_bounds(found: Influence, links: Any, *, confidence: float, wider: floa
     half = float(t.ppf(0.975, n - 1) * max(np.sqrt(max(spread[0, 0], 0)) for spread in spreads))
     if not base - half > 0:
         raise NoShareError(
-            f"the reference scores {base:.4f} [{base - half:.4f}, {base + half:.4f}]: a share of what may be zero says "
+            f"the reference scores {base:.4f} [{base - half:.4f}, {base + half:.4f}]: "
+            "a share of what may be zero says "
             "nothing. Use more labelled items, or labels that these embeddings can tell apart"
         )
     reach = float(t.ppf(1 - (1 - confidence) / (1 + CAREFUL / n), n - 1))
@@ -102,12 +120,13 @@ def share_bounds(found: Influence, links: Any, *, confidence: float, wider: floa
 
 
 def unchanged_bounds(outcomes: Array, *, confidence: float) -> Floats:
-    """What the items that got worse prove of shares at most (P,): of means of outcomes (P, n) between 0 and 1.
+    """What the items that got worse prove of shares at most (P,): of means of outcomes (P, n)
+    between 0 and 1.
 
-    If only c of n right ones turn wrong, their share among all items is bounded exactly (Clopper and Pearson, 1934):
-    where none does, by 1 − (1 − confidence)^(1/n), which is 3.7 / n at 97.5 %, and no variance of zero says less.
-    Parts of an outcome lost add up to c. Gains count as they were seen. Where `MANY` got worse or more, variances say
-    it better: infinite.
+    If only c of n right ones turn wrong, their share among all items is bounded exactly (Clopper
+    and Pearson, 1934): where none does, by 1 − (1 − confidence)^(1/n), which is 3.7 / n at 97.5 %,
+    and no variance of zero says less. Parts of an outcome lost add up to c. Gains count as they
+    were seen. Where `MANY` got worse or more, variances say it better: infinite.
     """
     outcomes = np.asarray(outcomes, np.float64)
     n, change = outcomes.shape[1], outcomes - outcomes[0]
@@ -118,11 +137,15 @@ def unchanged_bounds(outcomes: Array, *, confidence: float) -> Floats:
 
 
 def _covariances(values: Floats, links: NDArray[Any]) -> list[Floats]:
-    """Covariances of the scores (P, P): of items by themselves, and of those that share rows if any do."""
+    """Covariances of the scores (P, P): of items by themselves, and of those that share rows if any
+    do.
+    """
     n = values.shape[1]
     own = values @ values.T / (n * (n - 1))
     numbers = np.unique(links, return_inverse=True)[1].reshape(len(links), -1)  # (n, k)
-    at = csr_matrix((np.ones(numbers.size), (np.repeat(np.arange(n), numbers.shape[1]), numbers.ravel())))
+    at = csr_matrix(
+        (np.ones(numbers.size), (np.repeat(np.arange(n), numbers.shape[1]), numbers.ravel()))
+    )
     at.data[:] = 1  # an item of one row twice rests on one row
     if at.sum(0).max() < 2:
         return [own]
@@ -132,7 +155,9 @@ def _covariances(values: Floats, links: NDArray[Any]) -> list[Floats]:
 
 
 def _fieller(scores: Floats, spread: Floats, reach: float) -> Floats:
-    """The smallest share τ of the first score for which a − τb lies within `reach` standard deviations of 0."""
+    """The smallest share τ of the first score for which a − τb lies within `reach` standard
+    deviations of 0.
+    """
     square = reach**2
     A = scores[0] ** 2 - square * spread[0, 0]
     B = scores * scores[0] - square * spread[0]
@@ -143,7 +168,9 @@ def _fieller(scores: Floats, spread: Floats, reach: float) -> Floats:
 
 
 def _ranks(values: Array) -> tuple[Floats, Any]:
-    """Ranks as shares of the items less ½ (n,), and what sums W (n,) over the items above each, halves for ties."""
+    """Ranks as shares of the items less ½ (n,), and what sums W (n,) over the items above each,
+    halves for ties.
+    """
     values = np.asarray(values, np.float64)
     n = len(values)
     order = np.argsort(values, kind="stable")

@@ -1,4 +1,6 @@
-"""The commands `dimadvise advise` and `dimadvise apply`: how few bytes do these vectors need, and then make it so."""
+"""The commands `dimadvise advise` and `dimadvise apply`: how few bytes do these vectors need, and
+then make it so.
+"""
 
 import time
 from contextlib import suppress
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from dimadvise.inputs import Case
 
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
-"""all that an advice leaves in its folder, if it has an answer"""
-TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}  # what may be asked for, and how much of it by default
+"""All that an advice leaves in its folder, if it has an answer."""
+# What may be asked for, and how much of it by default
+TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}
 DEPTH, DEEPEST = 4, 50  # re-ranking that is measured unless told otherwise, and at most
 Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
 
@@ -52,45 +55,53 @@ def advise(
     columns: tuple[str, ...] = (),
     queries_column: str = "",
 ) -> int:
-    """The fewest bytes a vector that keep what your embeddings are used for, with a report and the fitted map.
+    """The fewest bytes a vector that keep what your embeddings are used for, with a report and the
+    fitted map.
 
     Measured is which of the full-size neighbours are still found, on vectors that no fit has seen.
 
-    With graded pairs, labels or relevant documents, also the share of their score that is kept, with a lower bound.
+    With graded pairs, labels or relevant documents, also the share of their score that is kept,
+    with a lower bound.
 
     Args:
         embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin,
-            .u8bin, .i8bin, .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default --encoder and
-            --texts are given.
+            .u8bin, .i8bin, .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default
+            --encoder and --texts are given.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
-        texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores,
-            labels or qrels are used.
-        queries: vectors of queries as they will be asked, where the others are the documents; by default some of
-            these stand in for them.
+        texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a
+            pipe); its scores, labels or qrels are used.
+        queries: vectors of queries as they will be asked, where the others are the documents; by
+            default some of these stand in for them.
         pairs: table with columns row1, row2, score; rows count from 0.
         labels: text file with one label per row, or a table with a column label.
         qrels: with --queries: table with columns query, document, relevance; rows count from 0.
-        recall: share of the ten nearest full-size neighbours to be found; by default 0.95 without labels.
-        retain: share of the labels' score to keep; by default 0.99 with labels; without, it is a prediction.
+        recall: share of the ten nearest full-size neighbours to be found; by default 0.95 without
+            labels.
+        retain: share of the labels' score to keep; by default 0.99 with labels; without, it is a
+            prediction.
         bytes: that a vector may take, at most.
-        depth: find so many times as many candidates as are wanted, and re-rank them by the full vectors, which are
-            then kept too; by default no re-ranking.
-        similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels l2.
+        depth: find so many times as many candidates as are wanted, and re-rank them by the full
+            vectors, which are then kept too; by default no re-ranking.
+        similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels
+            l2.
         methods: ways to fewer numbers that are tried; by default all.
-        levels: bits of a number that are tried; by default all but float32, product codes (pq) if faiss is installed.
+        levels: bits of a number that are tried; by default all but float32, product codes (pq) if
+            faiss is installed.
         dims: sizes that are tried; by default two or three to each halving.
         sample: most vectors that are searched to measure recall.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.
-        prompt: with --encoder: put before every text: a name among the encoder's prompts, or the text itself; by
-            default the encoder's own, if it has one.
+        prompt: with --encoder: put before every text: a name among the encoder's prompts, or the
+            text itself; by default the encoder's own, if it has one.
         split: of the dataset; by default its test split, or what it has.
-        source: where the dataset comes from; by default local files if REPRO_DATA is set, else the microworld.
+        source: where the dataset comes from; by default local files if REPRO_DATA is set, else the
+            microworld.
         output: folder for the report and the map.
         seed: of samples, folds and random projections.
         column: field of the file that holds the vectors; by default the only one.
-        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
-            JSON lines or parquet.
-        queries_column: field of the file of --queries that holds its vectors; by default as --column.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating.
+            Tables are TSV, CSV, JSON lines or parquet.
+        queries_column: field of the file of --queries that holds its vectors; by default as
+            --column.
     """
     from dimadvise.files import memory_explained
     from dimadvise.honesty import refuse_packed_bits
@@ -123,12 +134,33 @@ def advise(
         case = from_matrix(vectors, queries=judged, **given)
     else:
         if texts is None:
-            raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
-        of_file: dict[str, Any] = {"pairs": pairs, "labels": labels, "queries": queries, "qrels": qrels}
+            raise InputError(
+                "--encoder needs --texts: a dataset name or a file with one text per line"
+            )
+        of_file: dict[str, Any] = {
+            "pairs": pairs,
+            "labels": labels,
+            "queries": queries,
+            "qrels": qrels,
+        }
         _refuse("a file of vectors", **of_file, column=column, **{"queries-column": queries_column})
         assert encoder is not None
-        case, origin = _encoded(encoder, texts, prompt, source, layers=layers, split=split, columns=named)
-    wanted: dict[str, Any] = {"methods": methods, "levels": levels, "dims": dims, "rows": sample, "seed": seed}
+        case, origin = _encoded(
+            encoder,
+            texts,
+            prompt,
+            source,
+            layers=layers,
+            split=split,
+            columns=named,
+        )
+    wanted: dict[str, Any] = {
+        "methods": methods,
+        "levels": levels,
+        "dims": dims,
+        "rows": sample,
+        "seed": seed,
+    }
     fewer = "or search fewer rows by --sample"
     with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
         _advise(case, asked, target, depth, similarity, wanted, origin, output, started)
@@ -143,10 +175,12 @@ def apply(
     rows_per_shard: int = 250_000,
     column: str = "",
 ) -> int:
-    """Put vectors through an advice, as many as there are; stopped, the same command goes on where it was.
+    """Put vectors through an advice, as many as there are; stopped, the same command goes on where
+    it was.
 
-    Given again after the vectors have changed, it makes again what was made from other rows, and goes
-    on where they have grown. Where a column or array names the rows, their ids are written too.
+    Given again after the vectors have changed, it makes again what was made from other rows, and
+    goes on where they have grown. Where a column or array names the rows, their ids are written
+    too.
 
     Args:
         vectors: file or folder of vectors, as wide as those that were advised on.
@@ -160,7 +194,14 @@ def apply(
     from dimadvise.files import memory_explained
 
     with threadpool_limits(cpu_count()), memory_explained(f"put {vectors} through {advice}"):
-        put_through(vectors, advice, output, level=level, rows_per_shard=rows_per_shard, column=column)
+        put_through(
+            vectors,
+            advice,
+            output,
+            level=level,
+            rows_per_shard=rows_per_shard,
+            column=column,
+        )
     return 0
 
 
@@ -168,12 +209,17 @@ def _target(**given: float | None) -> tuple[str, float] | None:
     """What is asked for, and how much of it; None where that is left open."""
     asked = {name: value for name, value in given.items() if value is not None}
     if len(asked) > 1:
-        raise InputError(f"{' and '.join(f'--{name}' for name in asked)} are given: expected one target at a time")
+        raise InputError(
+            f"{' and '.join(f'--{name}' for name in asked)} are given: expected one "
+            "target at a time"
+        )
     for name, value in asked.items():
         if name == "bytes" and value < 1:
             raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
         if name != "bytes" and not 0 < value <= 1:
-            raise InputError(f"{name} is {value}: expected a share above 0, at most 1, such as {TARGETS[name]}")
+            raise InputError(
+                f"{name} is {value}: expected a share above 0, at most 1, such as {TARGETS[name]}"
+            )
     return next(iter(asked.items()), None)
 
 
@@ -184,7 +230,9 @@ def _refuse(owner: str, **options: Any) -> None:
 
 
 def _refuse_foreign(output: Path) -> None:
-    """Before hours of work: refuse to write over files of these names that no earlier advice wrote."""
+    """Before hours of work: refuse to write over files of these names that no earlier advice
+    wrote.
+    """
     from dimadvise.deploy import check_ours
     from dimadvise.files import read_json
 
@@ -199,10 +247,19 @@ def _refuse_foreign(output: Path) -> None:
     if ours:
         check_ours(output)
         return
-    raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
+    raise InputError(
+        f"{output / there[0]} was written by no advice: give another --output, "
+        "nothing is overwritten"
+    )
 
 
-def _encoded(encoder: str, texts: str, prompt: str | None, source: Any, **given: Any) -> tuple["Case", dict[str, Any]]:
+def _encoded(
+    encoder: str,
+    texts: str,
+    prompt: str | None,
+    source: Any,
+    **given: Any,
+) -> tuple["Case", dict[str, Any]]:
     """The case of an encoder's embeddings of texts, and what an export of it has to know."""
     from dimadvise.inputs import from_encoder
     from repro.data import default_source
@@ -242,11 +299,24 @@ def _advise(
     evidence = case.evidence
     classifier = evidence is not None and evidence.metric == "accuracy"
     similarity = similarity or ("l2" if classifier else "cosine")
-    what, amount = target or (("recall", TARGETS["recall"]) if evidence is None else ("retain", TARGETS["retain"]))
+    what, amount = target or (
+        ("recall", TARGETS["recall"]) if evidence is None else ("retain", TARGETS["retain"])
+    )
     nested = [name for name in wanted["methods"] if name in NESTED] or advice.METHODS
-    retain, more = amount if what == "retain" else TARGETS["retain"], {name: wanted[name] for name in ("dims", "seed")}
-    unit = similarity == "cosine" if evidence is None else not classifier  # cosines see no lengths, a classifier does
-    labelled = advice.advise(case.versions, evidence=evidence, retain=retain, methods=nested, unit=unit, **more)
+    retain, more = (
+        amount if what == "retain" else TARGETS["retain"],
+        {name: wanted[name] for name in ("dims", "seed")},
+    )
+    # Cosines see no lengths, a classifier does
+    unit = similarity == "cosine" if evidence is None else not classifier
+    labelled = advice.advise(
+        case.versions,
+        evidence=evidence,
+        retain=retain,
+        methods=nested,
+        unit=unit,
+        **more,
+    )
     last = list(case.versions)[-1]
     layer = labelled.answer.layer if what == "retain" and labelled.answer is not None else last
     documents, kind = case.versions[layer], case.versions[layer].kind
@@ -254,16 +324,23 @@ def _advise(
         asked = in_memory(documents.take(evidence.queries), "the queries")
         documents = in_memory(documents.take(evidence.documents), case.source)
     full = report.number_bytes(kind) * documents.shape[1]
-    level = "float16" if unit and report.number_bytes(kind) == 2 else "float32"  # with labels: the numbers of the file
-    wanted["also"] = [(labelled.answer.method, labelled.answer.dim, level)] if labelled.answer else []
+    # With labels: the numbers of the file
+    level = "float16" if unit and report.number_bytes(kind) == 2 else "float32"
+    wanted["also"] = (
+        [(labelled.answer.method, labelled.answer.dim, level)] if labelled.answer else []
+    )
     wanted["unit"] = unit
     found = survey(documents, asked, similarity=similarity, depth=depth or DEPTH, **wanted)
     options, deployment, row = found.options, None, None
     if what == "retain":
-        made = deploy.Deployment(labelled.transform, similarity, level) if labelled.transform else None
+        made = (
+            deploy.Deployment(labelled.transform, similarity, level) if labelled.transform else None
+        )
         if made is not None and (made.bytes < full or layer != last):
             deployment = made
-            row = int(options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0])
+            row = int(
+                options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0]
+            )
             options.loc[row, ["dim", "bytes"]] = made.transform.dim, made.bytes
     else:
         row = choose(options, what, amount, depth, full)
@@ -272,7 +349,10 @@ def _advise(
     options["answer"] = options.index == row
     short = []
     if what == "recall" and (least := float(options.loc[0, "low@10"])) < amount:
-        short = [f"{found.queries:,} queries can prove a recall of {least:.3f} at most: give more, or ask for less."]
+        short = [
+            f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
+            "give more, or ask for less."
+        ]
 
     seconds = time.perf_counter() - started
     n, D = documents.shape
@@ -297,14 +377,21 @@ def _advise(
         say(f"  {line}")
     if deployment is not None and row is not None:
         chosen = options.loc[row]
-        promised = {"recall@10": [float(chosen[name]) for name in ("recall@10", "low@10", "high@10")]}
-        note = {"layer": layer, "source": case.source, **origin} | ({"compared_by": "classifier"} if classifier else {})
+        promised = {
+            "recall@10": [float(chosen[name]) for name in ("recall@10", "low@10", "high@10")]
+        }
+        note = {"layer": layer, "source": case.source, **origin} | (
+            {"compared_by": "classifier"} if classifier else {}
+        )
         note["fitted_on"] = labelled.rows if what == "retain" else found.fitted
         note["promised"] = {**promised, "corpus": found.corpus, "queries": found.queries}
         written = deploy.write(output, deployment, **note)
         say(f"the map: {', '.join(str(path) for path in written)}")
         if origin:
-            say(f"encoder and map as one: repro export --reducer {quote(str(output))} --output NEW_FOLDER")
+            say(
+                f"encoder and map as one: repro export --reducer {quote(str(output))} "
+                "--output NEW_FOLDER"
+            )
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
 
 
@@ -312,8 +399,13 @@ def usage(folder: Path, deployment: "Deployment") -> str:
     """Code that puts the files in a folder to use, to be copied."""
     from dimadvise.deploy import FACTORY_WORDS, faiss_factory
 
-    where, width, euclidean = str(folder), len(deployment.transform.matrix), deployment.similarity == "l2"
+    where, width, euclidean = (
+        str(folder),
+        len(deployment.transform.matrix),
+        deployment.similarity == "l2",
+    )
     taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
+    metric = "L2" if euclidean else "INNER_PRODUCT"
     return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
 
 # an index of faiss: takes vectors of full size, shortens and codes them by itself
@@ -330,7 +422,7 @@ advice.codes(X)  # {deployment.bytes} bytes a row
 make_pipeline(SavedReducer({where!r}), LogisticRegression())
 
 # the same kind of index, trained anew by faiss on your vectors
-faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{"L2" if euclidean else "INNER_PRODUCT"})
+faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{metric})
 
 # a file of any size, in shards; goes on where it was stopped
 $ dimadvise apply vectors.npy --advice {quote(where)} --output shards

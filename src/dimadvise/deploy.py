@@ -1,9 +1,10 @@
 """What an advice writes for the program that stores the vectors, and the ways to read it.
 
-A folder holds `reducer.safetensors`, the linear map, `codes.safetensors`, what fewer bits for each number need (ranges,
-means or centroids), and `reducer.json`, all else with the digests of both. From it come arrays (`Deployment`), an index
-of faiss (`faiss_index`), a transformer of scikit-learn (`SavedReducer`) and, by `repro export`, an encoder of
-sentence-transformers. Nothing that somebody else wrote in a binary form of their own is read.
+A folder holds `reducer.safetensors`, the linear map, `codes.safetensors`, what fewer bits for each
+number need (ranges, means or centroids), and `reducer.json`, all else with the digests of both.
+From it come arrays (`Deployment`), an index of faiss (`faiss_index`), a transformer of scikit-learn
+(`SavedReducer`) and, by `repro export`, an encoder of sentence-transformers. Nothing that somebody
+else wrote in a binary form of their own is read.
 """
 
 import json
@@ -21,7 +22,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from dimadvise.files import read_json
 from dimadvise.transform import Transform
-from repro.evaluation.quantise import BITS, FLOATS, Codebook, Codes, dequantise, quantise, vector_bytes
+from repro.evaluation.quantise import (
+    BITS,
+    FLOATS,
+    Codebook,
+    Codes,
+    dequantise,
+    quantise,
+    vector_bytes,
+)
 from repro.paths import replacing, writable_folder, write_text
 from repro.store import sealed, sha256, unchanged
 from repro.types import InputError, one_of, optional, unit_rows
@@ -29,44 +38,62 @@ from repro.types import InputError, one_of, optional, unit_rows
 Vectors: TypeAlias = NDArray[np.float32]
 SIMILARITIES = ("cosine", "ip", "l2")
 WEIGHTS, CODES, NOTE = "reducer.safetensors", "codes.safetensors", "reducer.json"
-TENSORS = {WEIGHTS: "sha256", CODES: "codes_sha256"}  # files, and under what the note has their digests
+# Files, and under what the note has their digests
+TENSORS = {WEIGHTS: "sha256", CODES: "codes_sha256"}
 FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
-"""what `faiss.index_factory` calls a method"""
+"""What `faiss.index_factory` calls a method."""
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 
 
 @dataclass(frozen=True, eq=False)
 class Deployment:
-    """How vectors are stored: made shorter, divided by their length where cosines count, and put into fewer bits."""
+    """How vectors are stored: made shorter, divided by their length where cosines count, and put
+    into fewer bits.
+    """
 
     transform: Transform
     similarity: str
-    """of stored vectors with queries: cosine, inner product (ip), or Euclidean distance (l2)"""
+    """Of stored vectors with queries: cosine, inner product (ip), or Euclidean distance (l2)."""
     level: str = "float32"
-    """bits of each number, a key of `BITS`; or `pq` and a number of bytes"""
+    """Bits of each number, a key of `BITS`; or `pq` and a number of bytes."""
     codebook: Codebook | None = None  # of a level of `BITS`; None where numbers stay floats
     centroids: Vectors | None = None
-    """(bytes, 256, dim / bytes) of product quantisation: what each byte of a code stands for"""
+    """(bytes, 256, dim / bytes) of product quantisation: what each byte of a code stands for."""
     rerank: int = 0
-    """how many times as many vectors as are wanted are found by their codes, then ordered by the full vectors"""
+    """How many times as many vectors as are wanted are found by their codes, then ordered by the
+    full vectors.
+    """
 
     def __post_init__(self) -> None:
         one_of(self.similarity, SIMILARITIES, "similarity")
         dim = self.transform.dim
         if self.level.startswith(PRODUCT):
             shape = None if self.centroids is None else self.centroids.shape
-            if shape is None or len(shape) != 3 or (shape[0] * shape[2], f"{PRODUCT}{shape[0]}") != (dim, self.level):
-                raise InputError(f"{self.level} of {dim} dims has centroids of shape {shape}: expected (bytes, 256, …)")
+            if (
+                shape is None
+                or len(shape) != 3
+                or (shape[0] * shape[2], f"{PRODUCT}{shape[0]}") != (dim, self.level)
+            ):
+                raise InputError(
+                    f"{self.level} of {dim} dims has centroids of shape {shape}: expected "
+                    "(bytes, 256, …)"
+                )
         elif one_of(self.level, list(BITS), "level") not in FLOATS:
             book = self.codebook
             if book is None or (book.level, book.dim) != (self.level, dim):
                 found = "none" if book is None else f"{book.level} of {book.dim}"
-                raise InputError(f"{self.level} of {dim} dims needs such a codebook; there is {found}")
+                raise InputError(
+                    f"{self.level} of {dim} dims needs such a codebook; there is {found}"
+                )
 
     @property
     def bytes(self) -> int:
         """Of one stored vector."""
-        return vector_bytes(self.transform.dim, self.level) if self.centroids is None else len(self.centroids)
+        return (
+            vector_bytes(self.transform.dim, self.level)
+            if self.centroids is None
+            else len(self.centroids)
+        )
 
     def vectors(self, X: Any) -> Vectors:
         """Rows X (n, D) as (n, dim) float32, not yet in fewer bits; what float stores take."""
@@ -76,10 +103,16 @@ class Deployment:
     def codes(self, X: Any) -> Codes:
         """Rows X (n, D) as they are stored, `bytes` of them each."""
         Y = self.vectors(X)
-        return nearest_centroids(Y, self.centroids) if self.centroids is not None else quantise(Y, self._book)
+        return (
+            nearest_centroids(Y, self.centroids)
+            if self.centroids is not None
+            else quantise(Y, self._book)
+        )
 
     def decode(self, codes: Codes) -> Vectors:
-        """What codes stand for (n, dim); of the binary level signs, ±1, with which `queries` agree."""
+        """What codes stand for (n, dim); of the binary level signs, ±1, with which `queries`
+        agree.
+        """
         if self.centroids is None:
             return dequantise(codes, self._book)
         return self.centroids[np.arange(codes.shape[1]), codes].reshape(len(codes), -1)
@@ -96,11 +129,17 @@ class Deployment:
     @property
     def _book(self) -> Codebook:
         dim = self.transform.dim
-        return self.codebook or Codebook(self.level, np.zeros(dim, np.float32), np.ones(dim, np.float32))
+        return self.codebook or Codebook(
+            self.level,
+            np.zeros(dim, np.float32),
+            np.ones(dim, np.float32),
+        )
 
 
 def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
-    """The nearest centroid of each part of rows Y (n, dim), a byte each (n, bytes); the first of equals."""
+    """The nearest centroid of each part of rows Y (n, dim), a byte each (n, bytes); the first of
+    equals.
+    """
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
     for m, each in enumerate(centroids):
@@ -114,7 +153,8 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
     Args:
         folder: made if need be.
         deployment: what is written.
-        note: whatever else `reducer.json` is to say, such as encoder, source and the recall that is promised.
+        note: whatever else `reducer.json` is to say, such as encoder, source and the recall that is
+            promised.
 
     Raises:
         InputError: where the folder holds files of these names that are no deployment.
@@ -127,11 +167,21 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
         codes = {"centroids": deployment.centroids}
     elif deployment.codebook is not None and deployment.level not in FLOATS:
         codes = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
-    said: dict[str, Any] = {"formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias"}
+    said: dict[str, Any] = {
+        "formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias"
+    }
     said |= {"input_dim": len(transform.matrix), "dim": transform.dim, "sha256": None}
-    said |= {"similarity": deployment.similarity, "level": deployment.level, "bytes": deployment.bytes}
+    said |= {
+        "similarity": deployment.similarity,
+        "level": deployment.level,
+        "bytes": deployment.bytes,
+    }
     said |= {"rerank": deployment.rerank, "unit_rows": transform.unit, "reducer": transform.method}
-    said |= {"compared_by": deployment.similarity, "faiss_factory": faiss_factory(deployment), "codes_sha256": None}
+    said |= {
+        "compared_by": deployment.similarity,
+        "faiss_factory": faiss_factory(deployment),
+        "codes_sha256": None,
+    }
     weights = {"matrix": transform.matrix, "bias": transform.bias}
     with ExitStack() as files:  # They get their names when it ends.
         for name, tensors in ((CODES, codes), (WEIGHTS, weights)):
@@ -141,7 +191,8 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
             plain = {part: np.ascontiguousarray(each, np.float32) for part, each in tensors.items()}
             save_file(plain, partial)
             said[TENSORS[name]] = sha256(partial)
-        # Whenever this is stopped, each file of tensors is the one that the note tells the digest of.
+        # Whenever this is stopped, each file of tensors is the one that the note tells the digest
+        # of.
         for name in TENSORS:
             (folder / name).unlink(missing_ok=True)
         write_text(folder / NOTE, json.dumps(sealed(said | note), indent=1, ensure_ascii=False))
@@ -149,7 +200,8 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
 
 
 def check_ours(folder: Path) -> None:
-    """Refuse to go on where a file of one of our names is not proved to be ours by the note beside it.
+    """Refuse to go on where a file of one of our names is not proved to be ours by the note beside
+    it.
 
     Raises:
         InputError: with the name of the file.
@@ -168,27 +220,50 @@ def check_ours(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove the deployment in a folder, if there is one; InputError where a file is not proved to be ours."""
+    """Remove the deployment in a folder, if there is one; InputError where a file is not proved to
+    be ours.
+    """
     check_ours(folder)
     for name in (*TENSORS, NOTE):
         (folder / name).unlink(missing_ok=True)
 
 
 def read(folder: Path) -> Deployment:
-    """The deployment in a folder; InputError where files are missing, damaged or of another deployment."""
+    """The deployment in a folder; InputError where files are missing, damaged or of another
+    deployment.
+    """
     folder = Path(folder)
     matrix, bias = read_linear(folder)
     note = read_note(folder)
     level, digest = str(note.get("level", "float32")), note.get("codes_sha256")
     tensors = _tensors(folder / CODES, digest) if digest else {}
-    book = Codebook(level, tensors["offset"], tensors["step"]) if {"offset", "step"} <= set(tensors) else None
-    transform = Transform(str(note.get("reducer")), len(bias), matrix, bias, bool(note.get("unit_rows")))
+    book = (
+        Codebook(level, tensors["offset"], tensors["step"])
+        if {"offset", "step"} <= set(tensors)
+        else None
+    )
+    transform = Transform(
+        str(note.get("reducer")),
+        len(bias),
+        matrix,
+        bias,
+        bool(note.get("unit_rows")),
+    )
     similarity = note.get("similarity", note.get("compared_by"))
-    return Deployment(transform, str(similarity), level, book, tensors.get("centroids"), int(note.get("rerank", 0)))
+    return Deployment(
+        transform,
+        str(similarity),
+        level,
+        book,
+        tensors.get("centroids"),
+        int(note.get("rerank", 0)),
+    )
 
 
 def read_linear(folder: Path) -> tuple[Vectors, Vectors]:
-    """Matrix (D, d) and bias (d,) of the linear map alone; InputError for other bytes than the note says."""
+    """Matrix (D, d) and bias (d,) of the linear map alone; InputError for other bytes than the note
+    says.
+    """
     path = folder / WEIGHTS
     tensors = _tensors(path, read_note(folder).get("sha256"))
     if set(tensors) != {"matrix", "bias"}:
@@ -197,7 +272,9 @@ def read_linear(folder: Path) -> tuple[Vectors, Vectors]:
 
 
 def read_note(folder: Path) -> dict[str, Any]:
-    """What `reducer.json` says beside the tensors, such as the encoder and layer that the map was fitted on."""
+    """What `reducer.json` says beside the tensors, such as the encoder and layer that the map was
+    fitted on.
+    """
     path = folder / NOTE
     if not path.exists():
         wanted = "expected a folder that `repro advise` wrote, with a smaller size as its answer"
@@ -222,14 +299,21 @@ def read_sealed(path: Path) -> dict[str, Any]:
     except RecursionError:  # What is nested so deeply that no digest can be taken was never sealed.
         as_sealed = False
     if not as_sealed:
-        raise InputError(f"{path} has changed since it was written: copy the whole folder again, or write a new one")
+        raise InputError(
+            f"{path} has changed since it was written: copy the whole folder again, "
+            "or write a new one"
+        )
     return note
 
 
 def _tensors(path: Path, digest: Any) -> dict[str, Vectors]:
     """What a file beside the note holds, which must be the bytes of that digest."""
     if not path.is_file() or sha256(path) != digest:
-        found = f"has changed since it was written, or belongs to another {NOTE}" if path.is_file() else "is missing"
+        found = (
+            f"has changed since it was written, or belongs to another {NOTE}"
+            if path.is_file()
+            else "is missing"
+        )
         raise InputError(f"{path} {found}: advise anew, or copy the whole folder again")
     try:
         return dict(load_file(path))
@@ -238,7 +322,8 @@ def _tensors(path: Path, digest: Any) -> dict[str, Vectors]:
 
 
 class SavedReducer(TransformerMixin, BaseEstimator):
-    """The written map as a transformer of scikit-learn: what was fitted once is applied, nothing is fitted again.
+    """The written map as a transformer of scikit-learn: what was fitted once is applied, nothing is
+    fitted again.
 
     Args:
         source: folder of an advice, or a deployment.
@@ -266,10 +351,11 @@ class SavedReducer(TransformerMixin, BaseEstimator):
 
 
 def faiss_factory(deployment: Deployment) -> str:
-    """What `faiss.index_factory` makes an index of this kind from, to be trained anew; `faiss_index` needs no training.
+    """What `faiss.index_factory` makes an index of this kind from, to be trained anew;
+    `faiss_index` needs no training.
 
-    Cutting to the first columns, random projections, singular directions and one bit a number have no word there, and
-    are left out.
+    Cutting to the first columns, random projections, singular directions and one bit a number have
+    no word there, and are left out.
     """
     transform = deployment.transform
     word = FACTORY_WORDS.get(transform.method, "").format(dim=transform.dim, bytes=deployment.bytes)
@@ -282,13 +368,16 @@ def faiss_factory(deployment: Deployment) -> str:
 
 
 def faiss_index(source: Path | Deployment) -> Any:
-    """An empty index of faiss that takes vectors of full size and stores them as advised; no training is needed.
+    """An empty index of faiss that takes vectors of full size and stores them as advised; no
+    training is needed.
 
-    `add` and `search` take float32 rows (n, D) as the encoder gives them. Scores are cosines, inner products or squared
-    distances as the advice has it; of the binary level they have the order of cosines, not their size.
+    `add` and `search` take float32 rows (n, D) as the encoder gives them. Scores are cosines, inner
+    products or squared distances as the advice has it; of the binary level they have the order of
+    cosines, not their size.
 
     Args:
-        source: folder of an advice, or a deployment; with `rerank` the index keeps the full vectors as well.
+        source: folder of an advice, or a deployment; with `rerank` the index keeps the full vectors
+            as well.
 
     Raises:
         InputError: where faiss is not installed.
@@ -333,22 +422,39 @@ def _linear(faiss: Any, matrix: Vectors, bias: Vectors) -> Any:
 
 
 def _codes_index(faiss: Any, deployment: Deployment, metric: int) -> Any:
-    """An index of our codes: faiss cuts ranges into the same steps, and signs are product codes of known centroids."""
-    dim, level, book, centroids = deployment.transform.dim, deployment.level, deployment.codebook, deployment.centroids
+    """An index of our codes: faiss cuts ranges into the same steps, and signs are product codes of
+    known centroids.
+    """
+    dim, level, book, centroids = (
+        deployment.transform.dim,
+        deployment.level,
+        deployment.codebook,
+        deployment.centroids,
+    )
     if level == "float32":
         return faiss.IndexFlat(dim, metric)
     kinds = {"float16": "QT_fp16", "int8": "QT_8bit", "int4": "QT_4bit"}
     if level in kinds:
-        index = faiss.IndexScalarQuantizer(dim, getattr(faiss.ScalarQuantizer, kinds[level]), metric)
-        if book is not None:  # faiss rounds down and reads the middle of a step, we round and read its end
+        index = faiss.IndexScalarQuantizer(
+            dim,
+            getattr(faiss.ScalarQuantizer, kinds[level]),
+            metric,
+        )
+        # Faiss rounds down and reads the middle of a step, we round and read its end
+        if book is not None:
             ranges = [book.offset - book.step / 2, book.step * np.float32(2 ** BITS[level] - 1)]
             faiss.copy_array_to_vector(np.concatenate(ranges).astype(np.float32), index.sq.trained)
     else:
         if centroids is None:
-            signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2) - np.float32(1)
+            signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(
+                2
+            ) - np.float32(1)
             centroids = np.broadcast_to(signs, (deployment.bytes, *signs.shape))
         count, _, width = centroids.shape
         index = faiss.IndexPQ(count * width, count, 8, metric)
-        faiss.copy_array_to_vector(np.ascontiguousarray(centroids, np.float32).ravel(), index.pq.centroids)
+        faiss.copy_array_to_vector(
+            np.ascontiguousarray(centroids, np.float32).ravel(),
+            index.pq.centroids,
+        )
     index.is_trained = True
     return index

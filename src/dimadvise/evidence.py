@@ -1,7 +1,8 @@
-"""What a size is judged by: graded pairs, classes or relevant documents among the rows of one matrix of embeddings.
+"""What a size is judged by: graded pairs, classes or relevant documents among the rows of one
+matrix of embeddings.
 
-Each kind says in which folds its rows lie, so that no map has seen what it is judged by, and what becomes of every item
-under a map (`outcomes`), from which scores and their bounds follow.
+Each kind says in which folds its rows lie, so that no map has seen what it is judged by, and what
+becomes of every item under a map (`outcomes`), from which scores and their bounds follow.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +16,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from dimadvise.bounds import Influence, Retention, mean_influence, share_bounds, spearman_influence, unchanged_bounds
+from dimadvise.bounds import (
+    Influence,
+    Retention,
+    mean_influence,
+    share_bounds,
+    spearman_influence,
+    unchanged_bounds,
+)
 from dimadvise.transform import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
@@ -28,14 +36,18 @@ from repro.types import Array, InputError, check_same_length
 FOLDS = 5
 FEWEST = 30  # items below which no interval is worth printing
 LEARNT = (FOLDS / (FOLDS - 1)) ** 0.5
-"""how much more than their items scores of a classifier vary: what it learnt varies too, and folds learn much alike"""
+"""How much more than their items scores of a classifier vary: what it learnt varies too, and folds
+learn much alike.
+"""
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
-"""C of the classifier, one of which is chosen for each size by rows that are not judged"""
+"""C of the classifier, one of which is chosen for each size by rows that are not judged."""
 
 
 @dataclass(frozen=True)
 class Folds:
-    """Judged rows (m,), ascending, the fold of each, and a number for each that equal vectors share."""
+    """Judged rows (m,), ascending, the fold of each, and a number for each that equal vectors
+    share.
+    """
 
     rows: Rows
     fold: Rows
@@ -75,16 +87,27 @@ class Evidence(ABC):
 
     @abstractmethod
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
-        """What becomes of each item at every size (sizes, items), by maps that have not seen its rows."""
+        """What becomes of each item at every size (sizes, items), by maps that have not seen its
+        rows.
+        """
 
     @abstractmethod
-    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
-        """Scores (P,) of outcomes (P, items), and the shares of the first that they keep, with lower bounds."""
+    def bounds(
+        self,
+        outcomes: Array,
+        folds: Folds,
+        *,
+        confidence: float,
+    ) -> tuple[Array, Retention]:
+        """Scores (P,) of outcomes (P, items), and the shares of the first that they keep, with
+        lower bounds.
+        """
 
     def _check_items(self, items: int, what: str) -> None:
         if items < FEWEST:
             raise InputError(
-                f"{items} {what}: at least {FEWEST} are needed before an interval means anything, and several "
+                f"{items} {what}: at least {FEWEST} are needed before an interval means "
+                "anything, and several "
                 "hundred to tell a loss of one per cent; without labels the advice is a prediction"
             )
         object.__setattr__(self, "items", items)
@@ -103,17 +126,25 @@ class Pairs(Evidence):
         check_same_length(first=self.first, second=self.second, grades=self.grades)
         self._check_items(len(self.grades), "pairs")
         if len(np.unique(self.grades)) < 2:
-            raise InputError(f"all {self.items} pairs have the grade {self.grades[0]}: nothing to rank by")
+            raise InputError(
+                f"all {self.items} pairs have the grade {self.grades[0]}: nothing to rank by"
+            )
 
     def folds(self, vectors: Vectors, *, seed: int) -> Folds:
-        """Rows that pairs link lie in one fold, unless so many are linked that they would fill more than one."""
+        """Rows that pairs link lie in one fold, unless so many are linked that they would fill more
+        than one.
+        """
         rows = np.unique([self.first, self.second])
         same = equal_rows(vectors, rows)
         sides = [same[np.searchsorted(rows, side)] for side in (self.first, self.second)]
         n = int(same.max()) + 1
-        linked = connected_components(csr_matrix((np.ones(self.items), sides), shape=(n, n)), directed=False)[1]
+        linked = connected_components(
+            csr_matrix((np.ones(self.items), sides), shape=(n, n)),
+            directed=False,
+        )[1]
         large = np.bincount(linked)[linked] > max(n / FOLDS, 2)
-        linked[large] = linked.max() + 1 + np.arange(large.sum())  # each row by itself: its pairs fall into two folds
+        # Each row by itself: its pairs fall into two folds
+        linked[large] = linked.max() + 1 + np.arange(large.sum())
         members = np.unique(linked, return_inverse=True)[1]
         return Folds(rows, _even_folds(np.bincount(members), seed)[members][same], same)
 
@@ -132,7 +163,13 @@ class Pairs(Evidence):
             found[:, own] = prefix_cosines(first, second, shortened.sizes)
         return found
 
-    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+    def bounds(
+        self,
+        outcomes: Array,
+        folds: Folds,
+        *,
+        confidence: float,
+    ) -> tuple[Array, Retention]:
         """Spearman correlations (P,) and shares of the first."""
         found = spearman_influence(outcomes, self.grades)
         links = folds.same_of(np.stack([self.first, self.second], axis=1))
@@ -145,7 +182,9 @@ class Pairs(Evidence):
 
 @dataclass(frozen=True)
 class Classes(Evidence):
-    """A class for each of some rows: accuracy of a linear classifier on rows that it did not learn from, five folds."""
+    """A class for each of some rows: accuracy of a linear classifier on rows that it did not learn
+    from, five folds.
+    """
 
     metric = "accuracy"
     rows: Rows
@@ -167,7 +206,9 @@ class Classes(Evidence):
         return [(int(fold),) for fold in np.unique(folds.fold)]
 
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
-        """Which rows are told right (sizes, rows) by a classifier that has not seen them, as little as its map has."""
+        """Which rows are told right (sizes, rows) by a classifier that has not seen them, as little
+        as its map has.
+        """
         fold = folds.fold_of(self.rows)
         right = np.empty((len(shortened.sizes), self.items))
         for (judged,) in self.splits(folds):
@@ -176,12 +217,20 @@ class Classes(Evidence):
                 right[place, fold == judged] = self._told(X[:, :dim], fold, judged)
         return right
 
-    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+    def bounds(
+        self,
+        outcomes: Array,
+        folds: Folds,
+        *,
+        confidence: float,
+    ) -> tuple[Array, Retention]:
         """Accuracies (P,) and shares of the first."""
         return _mean_bounds(outcomes, folds.same_of(self.rows), confidence, wider=LEARNT)
 
     def _told(self, X: Array, fold: Rows, judged: int) -> NDArray[np.bool_]:
-        """Which rows of a fold are told right; the penalty is the one that served best on each other fold in turn."""
+        """Which rows of a fold are told right; the penalty is the one that served best on each
+        other fold in turn.
+        """
         learnt = fold != judged
         # one scale for all columns: a penalty must not mean more for one size than for another
         X = (X / max(float(np.sqrt(X[learnt].var(axis=0).sum())), 1e-12)).astype(np.float32)
@@ -192,7 +241,11 @@ class Classes(Evidence):
             models = fit_logistic(X, self.labels, members, penalties, tolerance=1e-3, max_iter=200)
             return np.asarray(models.predict(X) == self.labels)  # (models, n)
 
-        tried = right(members, np.tile(PENALTIES, len(inner))).reshape(len(inner), len(PENALTIES), -1)
+        tried = right(members, np.tile(PENALTIES, len(inner))).reshape(
+            len(inner),
+            len(PENALTIES),
+            -1,
+        )
         served = sum(each[:, fold == f].sum(axis=1) for each, f in zip(tried, inner, strict=True))
         best = PENALTIES[[int(np.argmax(served))]]
         return right(learnt[None], best)[0, fold == judged]
@@ -208,7 +261,8 @@ class Search(Evidence):
     metric = "ndcg@10"
     queries: Rows
     documents: Rows
-    qrels: Mapping[int, Mapping[int, float]]  # position of a query to positions of documents to relevance
+    # Position of a query to positions of documents to relevance
+    qrels: Mapping[int, Mapping[int, float]]
 
     def __post_init__(self) -> None:
         self._check_items(len(self._asked), "queries with a relevant document")
@@ -230,27 +284,43 @@ class Search(Evidence):
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """nDCG@10 of each query that has a relevant document (sizes, queries)."""
         Q, C = shortened(self.queries), shortened(self.documents)
-        return np.stack([retrieve(Q[:, :d], C[:, :d], self.qrels).ndcg(10) for d in shortened.sizes])
+        return np.stack(
+            [retrieve(Q[:, :d], C[:, :d], self.qrels).ndcg(10) for d in shortened.sizes]
+        )
 
-    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+    def bounds(
+        self,
+        outcomes: Array,
+        folds: Folds,
+        *,
+        confidence: float,
+    ) -> tuple[Array, Retention]:
         """Mean nDCG@10 (P,) and shares of the first."""
         return _mean_bounds(outcomes, folds.same_of(self.queries[self._asked]), confidence)
 
     @property
     def _asked(self) -> list[int]:
         """Positions of the queries that have a relevant document."""
-        return sorted(query for query, judged in self.qrels.items() if any(v > 0 for v in judged.values()))
+        return sorted(
+            query for query, judged in self.qrels.items() if any(v > 0 for v in judged.values())
+        )
 
 
 def equal_rows(vectors: Vectors, rows: Rows) -> Rows:
     """A number for each row (m,), from 0, that rows of equal vectors share."""
     numbers: dict[bytes, int] = {}
-    told = (blake2b(row.tobytes(), digest_size=16).digest() for block in vectors.taken(rows) for row in block)
+    told = (
+        blake2b(row.tobytes(), digest_size=16).digest()
+        for block in vectors.taken(rows)
+        for row in block
+    )
     return np.array([numbers.setdefault(each, len(numbers)) for each in told], np.int64)
 
 
 def _even_folds(sizes: Rows, seed: int) -> Rows:
-    """A fold for each group of so many members, at random, such that folds differ by no more than the smallest does."""
+    """A fold for each group of so many members, at random, such that folds differ by no more than
+    the smallest does.
+    """
     order = make_rng(seed, "folds").permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]
     fold, filled = np.empty(len(sizes), np.int64), [0] * FOLDS
@@ -260,10 +330,16 @@ def _even_folds(sizes: Rows, seed: int) -> Rows:
     return fold
 
 
-def _mean_bounds(outcomes: Array, links: Rows, confidence: float, wider: float = 1) -> tuple[Array, Retention]:
+def _mean_bounds(
+    outcomes: Array,
+    links: Rows,
+    confidence: float,
+    wider: float = 1,
+) -> tuple[Array, Retention]:
     found: Influence = mean_influence(outcomes)
     kept = share_bounds(found, links[:, None], confidence=confidence, wider=wider)
-    group = np.unique(links, return_inverse=True)[1]  # items of equal rows prove no more than one does
+    # Items of equal rows prove no more than one does
+    group = np.unique(links, return_inverse=True)[1]
     apart = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
     proven = unchanged_bounds(apart, confidence=confidence)
     return found.scores, Retention(kept.share, np.minimum(kept.low, proven))

@@ -1,7 +1,7 @@
 """Files of vectors, one class for each way in which rows lie in them.
 
-Rows of a file of equal records are read where they lie and nothing is mapped into memory, so that ten million rows cost
-no more than those that are asked for.
+Rows of a file of equal records are read where they lie and nothing is mapped into memory, so that
+ten million rows cost no more than those that are asked for.
 """
 
 import errno
@@ -29,10 +29,11 @@ Block: TypeAlias = NDArray[np.float32]
 BLOCK = 2**24  # numbers in a block unless told otherwise: 64 MB
 NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
 SMALLEST = 1e-12
-"""of a row's numbers the least largest modulus that has a length: `unit_rows` divides by no less"""
+"""Of a row's numbers the least largest modulus that has a length: `unit_rows` divides by no less.
+"""
 WIDEST = 2**31 - 1  # bytes of a row, at most: numpy makes no larger record
 NAMING = ("id", "ids", "_id", "uuid", "doc_id", "docid", "document_id", "custom_id", "key")
-"""columns and arrays, in any case, of which the first that is there names the rows"""
+"""Columns and arrays, in any case, of which the first that is there names the rows."""
 SPREAD = 8  # columns of numbers from which on they look like the numbers of one vector
 TENSOR = "a tensor of shape"
 LISTED = 12  # columns that a message lists, at most
@@ -47,7 +48,12 @@ class NoMatrixError(InputError):
     """A file that is whole and holds something else than a matrix of numbers, such as ids."""
 
 
-def read_json(content: str | bytes, where: str, wanted: str = "write it again", **options: Any) -> Any:
+def read_json(
+    content: str | bytes,
+    where: str,
+    wanted: str = "write it again",
+    **options: Any,
+) -> Any:
     """What a text in JSON says.
 
     Args:
@@ -91,7 +97,9 @@ def _is_memory_short(error: Exception) -> bool:
 
 
 class Vectors(ABC):
-    """A matrix (n, D) that is read in parts; a part with a number that is not finite is an InputError with its row."""
+    """A matrix (n, D) that is read in parts; a part with a number that is not finite is an
+    InputError with its row.
+    """
 
     name: str  # of the file, in messages
     shape: tuple[int, int]
@@ -99,23 +107,31 @@ class Vectors(ABC):
     id_column: str = ""  # that names the rows, where there is one
 
     def take(self, rows: Any) -> Block:
-        """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D) float32."""
+        """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D)
+        float32.
+        """
         asked, place = np.unique(np.asarray(rows, np.int64), return_inverse=True)
         if not len(asked):
             return np.empty((0, self.shape[1]), np.float32)
         if not 0 <= asked[0] <= asked[-1] < self.shape[0]:
-            raise InputError(f"rows {asked[0]} to {asked[-1]} of {self.name}: expected 0 to {self.shape[0] - 1}")
+            raise InputError(
+                f"rows {asked[0]} to {asked[-1]} of {self.name}: expected 0 to {self.shape[0] - 1}"
+            )
         return self._checked(self._take(asked), asked)[place]
 
     def blocks(self, rows_per_block: int | None = None, start: int = 0) -> Iterator[Block]:
-        """The rows from `start` on in their order, as blocks (b, D) float32, of which any may be shorter."""
+        """The rows from `start` on in their order, as blocks (b, D) float32, of which any may be
+        shorter.
+        """
         size = check_dim(rows_per_block or max(1, BLOCK // self.shape[1]), what="rows_per_block")
         for block in self._blocks(size, start):
             yield self._checked(block, np.arange(start, start + len(block)))
             start += len(block)
 
     def taken(self, rows: Rows) -> Iterator[Block]:
-        """Rows by their numbers, as many as there are, in blocks that fit into memory (b, D) float32."""
+        """Rows by their numbers, as many as there are, in blocks that fit into memory (b, D)
+        float32.
+        """
         size = max(1, BLOCK // self.shape[1])
         return (self.take(rows[start : start + size]) for start in range(0, len(rows), size))
 
@@ -132,12 +148,15 @@ class Vectors(ABC):
             yield self._take(np.arange(start, min(start + size, self.shape[0])))
 
     def _checked(self, block: Any, rows: Rows) -> Block:
-        with np.errstate(over="ignore", invalid="ignore"):  # a number beyond float32 becomes infinite, and is named
+        # A number beyond float32 becomes infinite, and is named
+        with np.errstate(over="ignore", invalid="ignore"):
             single = np.asarray(block, np.float32)
             sound = np.isfinite(single.sum(dtype=np.float64))
         if not sound:
             row = rows[np.argmax(~np.isfinite(single).all(axis=1))]
-            raise InputError(f"{self.name} row {row} holds NaN or an infinite number: drop or repair such rows")
+            raise InputError(
+                f"{self.name} row {row} holds NaN or an infinite number: drop or repair such rows"
+            )
         exact = block if block.dtype.itemsize > single.dtype.itemsize else single
         highest, lowest = (np.asarray(end(axis=1), np.float64) for end in (exact.max, exact.min))
         reach = np.maximum(highest, -lowest)
@@ -148,7 +167,8 @@ class Vectors(ABC):
             row = int(np.argmax(faint))
             small = f"row {rows[row]} holds no number beyond {reach[row]:.0e}"
             raise InputError(
-                f"{self.name} {small}, of which single precision knows no length: multiply all rows by "
+                f"{self.name} {small}, of which single precision knows no length: "
+                "multiply all rows by "
                 "one number, or make such rows zero"
             )
         return single
@@ -157,7 +177,15 @@ class Vectors(ABC):
 class Matrix(Vectors):
     """An array that is there already."""
 
-    def __init__(self, X: Any, name: str, *, kind: str = "", ids: Sequence[Name] = (), id_column: str = "") -> None:
+    def __init__(
+        self,
+        X: Any,
+        name: str,
+        *,
+        kind: str = "",
+        ids: Sequence[Name] = (),
+        id_column: str = "",
+    ) -> None:
         """Wrap X (n, D) of numbers, with their `kind` where numpy has no word for it.
 
         Ids (n,) have a column by which they are known.
@@ -177,10 +205,19 @@ class Matrix(Vectors):
 
 
 class Records(Vectors):
-    """A file of equal records: `lead` whole numbers of 4 bytes, which are D where there are any, then D numbers."""
+    """A file of equal records: `lead` whole numbers of 4 bytes, which are D where there are any,
+    then D numbers.
+    """
 
     def __init__(
-        self, path: Path, offset: int, shape: Sequence[int], dtype: Any, *, lead: int = 0, kind: str = ""
+        self,
+        path: Path,
+        offset: int,
+        shape: Sequence[int],
+        dtype: Any,
+        *,
+        lead: int = 0,
+        kind: str = "",
     ) -> None:
         """The records begin at `offset`; `kind` names numbers that numpy has no word for."""
         self.path, self.offset, self.name = path, offset, str(path)
@@ -188,7 +225,9 @@ class Records(Vectors):
         self.kind = kind or _kind(np.dtype(dtype), self.name)
         bytes_of_row = 4 * lead + self.shape[1] * np.dtype(dtype).itemsize
         if path.stat().st_size < offset + self.shape[0] * bytes_of_row:
-            raise InputError(f"{path} ends before row {self.shape[0] - 1}, its last: copy the file again")
+            raise InputError(
+                f"{path} ends before row {self.shape[0] - 1}, its last: copy the file again"
+            )
         if bytes_of_row > WIDEST:
             wide = f"{path} has rows of {self.shape[1]:,} numbers"
             raise InputError(f"{wide}: expected one row for each vector")
@@ -199,14 +238,21 @@ class Records(Vectors):
         dtype = np.dtype(np.float32) if is_bfloat16 else self.record["row"].base
         out = np.empty((len(rows), self.shape[1]), dtype)
         size = self.record.itemsize
-        ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]  # of runs of rows that lie side by side
+        # Of runs of rows that lie side by side
+        ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
         with self.path.open("rb", buffering=0) as file:
             for start, end in zip([0, *ends], ends, strict=False):
                 file.seek(self.offset + int(rows[start]) * size)
                 found = np.fromfile(file, self.record, end - start)
                 if len(found) < end - start or (found["lead"] != self.shape[1]).any():
-                    wrong = "is cut short" if len(found) < end - start else f"has not the length {self.shape[1]}"
-                    raise InputError(f"{self.path}: a row from {rows[start]} on {wrong}: write the file again")
+                    wrong = (
+                        "is cut short"
+                        if len(found) < end - start
+                        else f"has not the length {self.shape[1]}"
+                    )
+                    raise InputError(
+                        f"{self.path}: a row from {rows[start]} on {wrong}: write the file again"
+                    )
                 numbers = found["row"]
                 if is_bfloat16:  # the upper half of a float32
                     numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
@@ -241,7 +287,9 @@ class Parquet(Vectors):
         self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
         first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
         self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
-        nameable = [name for name, kind in types.items() if _is_text(kind) or pa.types.is_integer(kind)]
+        nameable = [
+            name for name, kind in types.items() if _is_text(kind) or pa.types.is_integer(kind)
+        ]
         self.id_column = naming([name for name in nameable if name != self.column])
 
     def ids(self, start: int, stop: int) -> list[Name]:
@@ -272,7 +320,10 @@ class Parquet(Vectors):
         return out
 
     def _blocks(self, size: int, first: int) -> Iterator[Any]:
-        groups = range(int(np.searchsorted(self.starts, first, side="right")) - 1, len(self.starts) - 1)
+        groups = range(
+            int(np.searchsorted(self.starts, first, side="right")) - 1,
+            len(self.starts) - 1,
+        )
         for start, block in self._batches(groups, size):
             if start + len(block) > first:
                 yield block[max(0, first - start) :]
@@ -288,7 +339,10 @@ class Parquet(Vectors):
                 wrong = np.asarray(lists.value_lengths().fill_null(-1)) != D
                 if not D or wrong.any() or values.null_count:
                     row = start + int(np.argmax(wrong)) if wrong.any() else start
-                    raise InputError(f"{self.name} row {row} or after is empty or has not {D} numbers: drop such rows")
+                    raise InputError(
+                        f"{self.name} row {row} or after is empty or has not {D} numbers: drop "
+                        "such rows"
+                    )
                 yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
                 start += len(lists)
 
@@ -312,7 +366,9 @@ class Parquet(Vectors):
             with memory_explained(f"read {self.name}"):
                 yield
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.name} is not a whole parquet file ({error}): write it again") from None
+            raise InputError(
+                f"{self.name} is not a whole parquet file ({error}): write it again"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -353,7 +409,9 @@ class Field:
 
 
 class JsonLines(Vectors):
-    """One vector on each line, bare or a field of an object; where lines begin is found by reading the file once."""
+    """One vector on each line, bare or a field of an object; where lines begin is found by reading
+    the file once.
+    """
 
     kind = JSON_NUMBERS
 
@@ -400,7 +458,9 @@ class JsonLines(Vectors):
 
 
 def packed_json_lines(path: Path, column: str) -> Vectors:
-    """Vectors of gzipped JSON lines, unpacked whole: no row of gzip is read without all before it."""
+    """Vectors of gzipped JSON lines, unpacked whole: no row of gzip is read without all before
+    it.
+    """
     field: Field | None = None
     rows: list[Any] = []
     ids: list[Name] = []
@@ -447,7 +507,14 @@ def naming(columns: Sequence[str]) -> str:
     return ""
 
 
-def chosen(column: str, fitting: Sequence[str], there: Sequence[str], where: str, what: str, hint: str = "") -> str:
+def chosen(
+    column: str,
+    fitting: Sequence[str],
+    there: Sequence[str],
+    where: str,
+    what: str,
+    hint: str = "",
+) -> str:
     """The column named, or the only one that fits; a message of another ends with the hint."""
     listed = ", ".join(there[:LISTED])
     if len(there) > LISTED:
@@ -523,7 +590,11 @@ def _number_type(kind: Any) -> Any:
 def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
     """The shape, if it is that of a matrix with at least one number; `name` is told in messages."""
     if len(shape) != 2 or min(shape) < 1:
-        wanted = "at least one row and one column" if len(shape) == 2 else "a matrix (n, dim), one row per vector"
+        wanted = (
+            "at least one row and one column"
+            if len(shape) == 2
+            else "a matrix (n, dim), one row per vector"
+        )
         kind = InputError if len(shape) == 2 else NoMatrixError
         raise kind(f"{name} has shape {tuple(shape)}: expected {wanted}")
     return int(shape[0]), int(shape[1])

@@ -13,24 +13,39 @@ from repro.types import Array, InputError
 ROWS_PER_DIM = 2  # rows per dimension below which components follow chance
 STILL = 1e-3  # deviation of a column, as a share of the usual one, below which it says nothing
 REPEATS, LENGTHS, SHARED, APART, SPLIT, DRIFT, MARGIN = 0.01, 0.01, 0.3, 0.1, 0.8, 0.05, 0.1
-"""shares and differences from which it is said: rows that repeat, spread of lengths, the mean in squared lengths, the
-distance of queries, two groups, parts of a file that differ, and what first columns find more than last ones"""
+"""Shares and differences from which it is said: rows that repeat, spread of lengths, the mean in
+squared lengths, the distance of queries, two groups, parts of a file that differ, and what first
+columns find more than last ones.
+"""
 FEWEST = 100  # rows from which on bits can be told from numbers
 PROBED = 2_000  # rows by which packed bits are known, at most
 BALANCED, EVEN, SHARED_BY_BITS = 0.1, 0.8, 0.04
-"""of packed bytes: bits that each place says at least, the first as a share of the last at least, and
-bits that the first two places say of each other at most; in rounded embeddings they say 0.3 and more"""
+"""Of packed bytes: bits that each place says at least, the first as a share of the last at least,
+and bits that the first two places say of each other at most; in rounded embeddings they say 0.3 and
+more.
+"""
 
 
 def oddities(
-    documents: Block, queries: Block, own: Places, moments: Moments, *, similarity: str, foreign: bool
+    documents: Block,
+    queries: Block,
+    own: Places,
+    moments: Moments,
+    *,
+    similarity: str,
+    foreign: bool,
 ) -> list[str]:
-    """Every oddity of a sample of documents (n, D) in the order of their file, and of queries (m, D).
+    """Every oddity of a sample of documents (n, D) in the order of their file, and of queries (m,
+    D).
 
-    `own` is the place of each query among the documents, -1 where it is not; `foreign` queries come from another file.
-    Maps were fitted by the `moments`.
+    `own` is the place of each query among the documents, -1 where it is not; `foreign` queries come
+    from another file. Maps were fitted by the `moments`.
     """
-    found = [*_counts(documents, moments), *_lengths(documents, similarity), *_populations(documents)]
+    found = [
+        *_counts(documents, moments),
+        *_lengths(documents, similarity),
+        *_populations(documents),
+    ]
     if foreign:
         found += _apart(documents, queries)
     return [*found, nested_or_not(documents, queries, own, similarity)]
@@ -40,17 +55,21 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
     n, D = X.shape
     if moments.rows < ROWS_PER_DIM * D:
         yield (
-            f"Components of {D} numbers were fitted on {moments.rows:,} rows, and follow chance too: what that "
+            f"Components of {D} numbers were fitted on {moments.rows:,} rows, and "
+            "follow chance too: what that "
             f"loses is in the recall; give {ROWS_PER_DIM * D:,} rows or more to lose less."
         )
     deviation = X.std(0, dtype=np.float64)
     still = int((deviation <= STILL * np.median(deviation)).sum())
     if still:
         yield f"{still} of {D} columns hardly vary: drop them, and nothing is lost."
-    repeated = n - len(np.unique(np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * D)))))
+    repeated = n - len(
+        np.unique(np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * D))))
+    )
     if repeated > REPEATS * n:
         yield (
-            f"{100 * repeated / n:.0f} % of {n:,} sampled rows repeat another: any code finds a neighbour that is "
+            f"{100 * repeated / n:.0f} % of {n:,} sampled rows repeat another: any "
+            "code finds a neighbour that is "
             "equal, so recall flatters; drop repeated rows and advise again."
         )
 
@@ -58,20 +77,29 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
 def _lengths(X: Block, similarity: str) -> Iterator[str]:
     lengths = np.linalg.norm(X.astype(np.float64), axis=1)
     if not lengths.all():
-        yield f"{int((lengths == 0).sum())} of {len(X):,} sampled rows are zero and have no direction: drop them."
+        yield (
+            f"{int((lengths == 0).sum())} of {len(X):,} sampled rows are zero and "
+            "have no direction: drop them."
+        )
     spread = lengths.std() / max(lengths.mean(), 1e-300)
     if similarity == "cosine" and spread > LENGTHS:
         low, high = np.quantile(lengths, [0.05, 0.95])
         yield (
-            f"Rows are not of one length (nine in ten from {low:.3g} to {high:.3g}), which cosines do not see: if your "
-            "store ranks by inner product or distance, say so by --similarity, or divide rows by their length."
+            f"Rows are not of one length (nine in ten from {low:.3g} to {high:.3g}), "
+            "which cosines do not see: if your "
+            "store ranks by inner product or distance, say so by --similarity, or "
+            "divide rows by their length."
         )
     if similarity != "cosine" and spread <= LENGTHS:
-        yield "All rows have about the same length, so cosine, inner product and distance rank alike: take cosine."
+        yield (
+            "All rows have about the same length, so cosine, inner product and "
+            "distance rank alike: take cosine."
+        )
     mean = float(np.square(X.mean(0, dtype=np.float64)).sum() / max(np.mean(lengths**2), 1e-300))
     if mean > SHARED:
         yield (
-            f"All rows point one way: their mean holds {100 * mean:.0f} % of their squared length, and subtracting it, "
+            f"All rows point one way: their mean holds {100 * mean:.0f} % of their "
+            "squared length, and subtracting it, "
             "as pca does, changes which are near; prefer svd, which does not."
         )
 
@@ -82,11 +110,14 @@ def _populations(X: Block) -> Iterator[str]:
     if not total:
         return
     tenths = np.array_split(np.arange(len(X)), 10)
-    between = sum(len(part) * float(np.square(centred[part].mean(0)).sum()) for part in tenths) / total
+    between = (
+        sum(len(part) * float(np.square(centred[part].mean(0)).sum()) for part in tenths) / total
+    )
     between -= (len(tenths) - 1) / len(X)  # what chance gives
     if between > DRIFT:
         yield (
-            f"Parts of the file differ: {100 * between:.0f} % of the variance lies between its tenths. If these are "
+            f"Parts of the file differ: {100 * between:.0f} % of the variance lies "
+            "between its tenths. If these are "
             "several populations that are searched apart, advise on each by itself."
         )
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
@@ -96,13 +127,16 @@ def _populations(X: Block) -> Iterator[str]:
     share, smaller = split_share(np.sort(centred @ weights))
     if share > SPLIT:
         yield (
-            f"Rows fall into two groups along their first component, {100 * smaller:.0f} % in the smaller one. If they "
-            "are several populations, such as questions and passages, or two languages, advise on each by itself."
+            "Rows fall into two groups along their first component, "
+            f"{100 * smaller:.0f} % in the smaller one. If they "
+            "are several populations, such as questions and passages, or two "
+            "languages, advise on each by itself."
         )
 
 
 def split_share(values: Array) -> tuple[float, float]:
-    """The most variance of ascending values (n,) that a cut into two explains, and the share in the smaller part.
+    """The most variance of ascending values (n,) that a cut into two explains, and the share in the
+    smaller part.
 
     0.64 for a normal distribution, 0.75 for a uniform one; parts below a twentieth do not count.
     """
@@ -111,7 +145,11 @@ def split_share(values: Array) -> tuple[float, float]:
     left = np.cumsum(values)[:-1] / sizes
     right = (values.sum() - np.cumsum(values)[:-1]) / (n - sizes)
     explained = (
-        sizes * (n - sizes) / n * (left - right) ** 2 / max(float(np.square(values - values.mean()).sum()), 1e-300)
+        sizes
+        * (n - sizes)
+        / n
+        * (left - right) ** 2
+        / max(float(np.square(values - values.mean()).sum()), 1e-300)
     )
     explained[np.minimum(sizes, n - sizes) < n / 20] = 0
     cut = int(explained.argmax())
@@ -120,29 +158,47 @@ def split_share(values: Array) -> tuple[float, float]:
 
 def _apart(X: Block, Q: Block) -> Iterator[str]:
     variance = float(X.var(0, dtype=np.float64).sum())
-    apart = float(np.square(X.mean(0, dtype=np.float64) - Q.mean(0, dtype=np.float64)).sum()) / max(variance, 1e-300)
+    apart = float(np.square(X.mean(0, dtype=np.float64) - Q.mean(0, dtype=np.float64)).sum()) / max(
+        variance,
+        1e-300,
+    )
     if apart - 1 / len(Q) > APART:
         yield (
-            f"Queries are unlike documents: the means lie {np.sqrt(apart):.1f} deviations apart. Recall is of these "
-            "queries, while maps and ranges were fitted on documents: advise again whenever the queries change."
+            f"Queries are unlike documents: the means lie {np.sqrt(apart):.1f} "
+            "deviations apart. Recall is of these "
+            "queries, while maps and ranges were fitted on documents: advise again "
+            "whenever the queries change."
         )
 
 
 def nested_or_not(X: Block, Q: Block, own: Places, similarity: str) -> str:
-    """Whether the vectors look trained to be cut: whether first columns find more neighbours than last ones."""
+    """Whether the vectors look trained to be cut: whether first columns find more neighbours than
+    last ones.
+    """
     D = X.shape[1]
     part = max(1, D // 4)
 
     def found_by(at: slice) -> Places:
         way = Deployment(unchanged(Q[0, at].size), similarity)
-        return next(searched([way], Q[:, at], own, [X[:, at]], min(10, len(X) - 1), [len(X)])).places[0]
+        return next(
+            searched([way], Q[:, at], own, [X[:, at]], min(10, len(X) - 1), [len(X)])
+        ).places[0]
 
     whole, first, last = map(found_by, (slice(None), slice(part), slice(D - part, None)))
     kept = [float((ranks(whole, found) < whole.shape[1]).mean()) for found in (first, last)]
-    told = f"the first {part} of {D} columns find {kept[0]:.2f} of the neighbours, the last {part} {kept[1]:.2f}"
+    told = (
+        f"the first {part} of {D} columns find {kept[0]:.2f} of the neighbours, "
+        f"the last {part} {kept[1]:.2f}"
+    )
     if kept[0] - kept[1] > MARGIN:
-        return f"The vectors look trained to be cut (Matryoshka), or sorted by a PCA: {told}; cutting needs no map."
-    return f"The vectors do not look trained to be cut (Matryoshka): {told}; a map that is fitted keeps more."
+        return (
+            "The vectors look trained to be cut (Matryoshka), or sorted by a PCA: "
+            f"{told}; cutting needs no map."
+        )
+    return (
+        f"The vectors do not look trained to be cut (Matryoshka): {told}; a map "
+        "that is fitted keeps more."
+    )
 
 
 def refuse_packed_bits(vectors: Vectors) -> None:

@@ -35,36 +35,59 @@ def from_matrix(
     qrels: Path | None = None,
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
-    """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
+    """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their
+    rows, counted from 0.
 
-    The tables `pairs` (row1, row2, score), `labels` (label, or lines of text) and `qrels` (query, document, relevance)
-    count rows of X, which are the documents where there are `queries` (m, D). `columns` are names in the tables that
-    are not understood by themselves: our column → theirs.
+    The tables `pairs` (row1, row2, score), `labels` (label, or lines of text) and `qrels` (query,
+    document, relevance) count rows of X, which are the documents where there are `queries` (m, D).
+    `columns` are names in the tables that are not understood by themselves: our column → theirs.
     """
-    given = [what for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items() if value is not None]
+    given = [
+        what
+        for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items()
+        if value is not None
+    ]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} are given: expected one kind of evidence at a time")
+        raise InputError(
+            f"{' and '.join(given)} are given: expected one kind of evidence at a time"
+        )
     if (queries is None) != (qrels is None):
         raise InputError("queries and qrels belong together: give both or neither")
     if queries is not None and queries.shape[1] != X.shape[1]:
-        raise InputError(f"queries have {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the same")
+        raise InputError(
+            f"queries have {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the same"
+        )
     n, name = X.shape[0], X.name
     evidence: Evidence | None = None
     if pairs is not None:
         table = Table(pairs, columns, ("row1", "row2", "score"))
-        evidence = Pairs(_rows(table, "row1", n), _rows(table, "row2", n), np.array(table.numbers("score")))
+        evidence = Pairs(
+            _rows(table, "row1", n),
+            _rows(table, "row2", n),
+            np.array(table.numbers("score")),
+        )
     elif labels is not None:
         classes = _labels(labels, columns)
         if len(classes) != n:
-            raise InputError(f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one for each row")
+            raise InputError(
+                f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one "
+                "for each row"
+            )
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:
         table = Table(qrels, columns, ("query", "document", "relevance"))
         judged: dict[int, dict[int, float]] = {}
-        cells = _rows(table, "query", queries.shape[0]), _rows(table, "document", n), table.numbers("relevance")
+        cells = (
+            _rows(table, "query", queries.shape[0]),
+            _rows(table, "document", n),
+            table.numbers("relevance"),
+        )
         for query, document, relevance in zip(*cells, strict=True):
             if judged.setdefault(int(query), {}).setdefault(int(document), relevance) != relevance:
-                raise InputError(f"{qrels}: query {query} has document {document} twice, with different relevance")
+                raise InputError(
+                    f"{qrels}: query {query} has document {document} twice, with different "
+                    "relevance"
+                )
         X = Shards([X, queries], name)
         evidence = Search(np.arange(n, X.shape[0]), np.arange(n), judged)
     return Case({None: X}, evidence, name)
@@ -80,17 +103,22 @@ def from_encoder(
     source: str | None = None,
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
-    """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
+    """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their
+    evidence along.
 
     Of an encoder with `layers` to consider stopping at, the last is always among them.
     """
-    from repro.models import SentenceEncoder  # brings torch, which embeddings of a user's own do not need
+    # Brings torch, which embeddings of a user's own do not need
+    from repro.models import SentenceEncoder
 
     loaded = data.load(texts, split=split, source=source, columns=columns)
     sides, evidence = judged_texts(loaded)
     versions: dict[int | None, Array] = {}
     if isinstance(encoder, SentenceEncoder):
-        wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
+        wanted = [
+            *sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}),
+            encoder.n_layers,
+        ]
         states = encoder.encode_layers(sides, wanted, progress=True)
         versions = dict(zip(wanted if len(wanted) > 1 else [None], states, strict=True))
         if encoder.pooler is not None:
@@ -99,9 +127,14 @@ def from_encoder(
     else:
         name = name or type(encoder).__name__
         if layers:
-            raise InputError(f"layers {', '.join(map(str, layers))}: {name} has no layers to choose from")
+            raise InputError(
+                f"layers {', '.join(map(str, layers))}: {name} has no layers to choose from"
+            )
         versions[None] = encoder.encode(sides, progress=True)
-    held = {layer: in_memory(X, f"{name} layer {layer}" if layer else name) for layer, X in versions.items()}
+    held = {
+        layer: in_memory(X, f"{name} layer {layer}" if layer else name)
+        for layer, X in versions.items()
+    }
     return Case(held, evidence, f"{name} on {loaded.name} ({loaded.source})")
 
 
@@ -110,7 +143,9 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], Evidence | None]:
     if isinstance(loaded, data.Retrieval):
         place = {name: i for i, name in enumerate(loaded.document_ids)}
         judged = [loaded.qrels.get(name, {}) for name in loaded.query_ids]
-        known = {row: {place[d]: float(v) for d, v in own.items()} for row, own in enumerate(judged)}
+        known = {
+            row: {place[d]: float(v) for d, v in own.items()} for row, own in enumerate(judged)
+        }
         sides, documents = [*loaded.documents, *loaded.queries], len(loaded.documents)
         return sides, Search(np.arange(documents, len(sides)), np.arange(documents), known)
     sides = list(data.texts_of(loaded))

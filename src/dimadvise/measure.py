@@ -1,8 +1,10 @@
-"""Which of the full-size neighbours shorter and coarser vectors still find, measured on queries that no fit has seen.
+"""Which of the full-size neighbours shorter and coarser vectors still find, measured on queries
+that no fit has seen.
 
-All ways of storing are screened on a small sample. Those that no other beats, in bytes or in recall@10, are measured
-anew, by other queries and on as many rows as are asked for, so that what is promised was not chosen by the queries that
-promise it. Recall@k with re-ranking needs none: the full vectors put a neighbour in its place if it is a candidate.
+All ways of storing are screened on a small sample. Those that no other beats, in bytes or in
+recall@10, are measured anew, by other queries and on as many rows as are asked for, so that what is
+promised was not chosen by the queries that promise it. Recall@k with re-ranking needs none: the
+full vectors put a neighbour in its place if it is a candidate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,17 +32,20 @@ FITTED = 50_000  # rows that maps are fitted on, at most
 SCREENED, SCREENING = 5_000, 200  # rows and queries of the screening, at most
 CORPUS, QUERIES = 100_000, 1_000  # rows and queries of the measurement, at most
 FEWEST = 100  # rows below which nothing is worth measuring
-THINNED = 0.75  # of the ways that are measured anew, each takes at most so many times the bytes of the one before
-STOPS = (16, 4, 1)  # parts of the rows searched after which recall is read, to see how it falls as rows are added
+# Of the ways that are measured anew, each takes at most so many times the bytes of the one before
+THINNED = 0.75
+# Parts of the rows searched after which recall is read, to see how it falls as rows are added
+STOPS = (16, 4, 1)
 
 
 @dataclass(frozen=True)
 class Survey:
     """What was measured.
 
-    `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level, bytes, rerank,
-    recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where fewer were searched), ms a query,
-    front (no other of this re-ranking has fewer bytes and more recall@10).
+    `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level,
+    bytes, rerank, recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where
+    fewer were searched), ms a query, front (no other of this re-ranking has fewer bytes and more
+    recall@10).
     """
 
     options: pd.DataFrame
@@ -54,7 +59,9 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them (m,)."""
+    """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them
+    (m,).
+    """
 
     full: Block
     rows: Rows
@@ -97,8 +104,10 @@ def survey(
         dims: sizes; by default two to each halving.
         depth: times as many candidates as are wanted that the full vectors re-rank; at least 2.
         rows: at most so many documents are searched.
-        also: ways that are measured whatever the screening says, of fewer dims where rows are too few; they come last.
-        unit: whether the maps of `also` divide rows by their length; by default where cosines count.
+        also: ways that are measured whatever the screening says, of fewer dims where rows are too
+            few; they come last.
+        unit: whether the maps of `also` divide rows by their length; by default where cosines
+            count.
         seed: of samples, random projections and rotations.
 
     Raises:
@@ -107,7 +116,9 @@ def survey(
     n, D = vectors.shape
     sizes = sorted({check_dim(d, limit=D) for d in dims} or default_sizes(D), reverse=True)
     if depth < 2:
-        raise InputError(f"depth is {depth}: expected 2 or more times as many candidates as are wanted")
+        raise InputError(
+            f"depth is {depth}: expected 2 or more times as many candidates as are wanted"
+        )
     screening, asked, fitted = draw(vectors, queries, make_rng(seed, "queries"))
     made = Ways(vectors, fitted, similarity, seed)
     rng = make_rng(seed, "corpus")
@@ -121,39 +132,70 @@ def survey(
     best = contenders(bytes_of, screened)
     finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best)])]
     judged = made if unit in (None, made.unit) else Ways(vectors, fitted, similarity, seed, unit)
-    finals += [judged.way(name, min(dim, most_dims(name, judged.moments)), level) for name, dim, level in also]
+    finals += [
+        judged.way(name, min(dim, most_dims(name, judged.moments)), level)
+        for name, dim, level in also
+    ]
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
     if queries is not None:
         asked = asked.found_in(vectors, corpus)
     least = min(FEWEST, len(corpus) // 4)
     stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
-    ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})  # of blocks, none of which contains a stop
+    # Of blocks, none of which contains a stop
+    ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})
     blocks = (vectors.take(corpus[a:b]) for a, b in pairwise(ends))
     count = min(max(KS) * depth, len(corpus) - 1)
     walk = searched(finals, asked.full, asked.among(corpus), blocks, count, stops)
     options, falls = tabulate(finals, list(walk), depth, n)
 
     foreign = queries is not None
-    notes = oddities(documents, screening.full, places, made.moments, similarity=similarity, foreign=foreign)
+    notes = oddities(
+        documents,
+        screening.full,
+        places,
+        made.moments,
+        similarity=similarity,
+        foreign=foreign,
+    )
     themselves = int((asked.rows >= 0).sum())
     if foreign and themselves:
         notes.append(
             f"{themselves:,} of {len(asked.rows):,} queries are documents, number for number: none "
-            "is its own neighbour here, nor was a map fitted on it. If others will be asked, measure "
+            "is its own neighbour here, nor was a map fitted on it. If others will "
+            "be asked, measure "
             "by those."
         )
     how = _how(made, fitted, asked, n, len(corpus), foreign)
     how.append(
-        f"{len(tried)} ways of storing were screened by {len(screening.rows):,} other queries on {len(pool):,} rows, "
+        f"{len(tried)} ways of storing were screened by {len(screening.rows):,} "
+        f"other queries on {len(pool):,} rows, "
         f"and the {len(finals)} that no other beat were measured."
     )
     if not has_faiss():
-        notes.append("Product codes were not tried, as faiss is not installed: `pip install faiss-cpu` brings it.")
-    return Survey(options, tuple(finals), len(corpus), len(asked.rows), len(fitted), (*how, *falls), tuple(notes))
+        notes.append(
+            "Product codes were not tried, as faiss is not installed: `pip install "
+            "faiss-cpu` brings it."
+        )
+    return Survey(
+        options,
+        tuple(finals),
+        len(corpus),
+        len(asked.rows),
+        len(fitted),
+        (*how, *falls),
+        tuple(notes),
+    )
 
 
-def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreign: bool) -> list[str]:
+def _how(
+    made: Ways,
+    fitted: Rows,
+    asked: Queries,
+    n: int,
+    searched: int,
+    foreign: bool,
+) -> list[str]:
     """How it was measured, and what error the samples bring."""
     quarter = max(1, made.full_dim // 4)
     way = replace(made.way("svd", min(quarter, len(fitted)), "float32"), similarity="ip")
@@ -167,27 +209,38 @@ def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreig
         who = f"queries of yours ({themselves:,} are documents, each never its own neighbour)"
     seen = len(fitted) / n
     return [
-        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query. Of the squared length of rows, "
-        f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted and {100 * kept[1]:.1f} % of queries.",
-        f"Measured by {len(asked.rows):,} {who} on {searched:,} of {n:,} rows; intervals are of 95 %, over queries.",
-        f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a store's own rows are what is fitted on.",
+        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a "
+        "query. Of the squared length of rows, "
+        f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted "
+        f"and {100 * kept[1]:.1f} % of queries.",
+        f"Measured by {len(asked.rows):,} {who} on {searched:,} of {n:,} rows; "
+        "intervals are of 95 %, over queries.",
+        f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a "
+        "store's own rows are what is fitted on.",
     ]
 
 
 def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, Queries, Rows]:
-    """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a query.
+    """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a
+    query.
 
     Of rows that are queries, taken for such or equal to one, there are a fifth of all at most.
     """
     n, D = vectors.shape
     if n < FEWEST:
-        raise InputError(f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are")
+        raise InputError(
+            f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are"
+        )
     source = queries or vectors
     if source.shape[1] != D:
-        raise InputError(f"{source.name} has {source.shape[1]} columns, {vectors.name} {D}: expected the same")
+        raise InputError(
+            f"{source.name} has {source.shape[1]} columns, {vectors.name} {D}: expected the same"
+        )
     most = source.shape[0] if queries else n // 5
     if most < 8:
-        raise InputError(f"{most} queries in {source.name}: expected at least 8, better {QUERIES:,}")
+        raise InputError(
+            f"{most} queries in {source.name}: expected at least 8, better {QUERIES:,}"
+        )
     drawn = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
     fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
     full, rows, unfitted = source.take(drawn), drawn, drawn
@@ -203,7 +256,9 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
 
 
 def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
-    """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows come."""
+    """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows
+    come.
+    """
     queries_of: dict[bytes, list[int]] = {}
     for query, key in enumerate(_keys(Q)):
         queries_of.setdefault(key, []).append(query)
@@ -222,13 +277,25 @@ def _keys(X: Block) -> Iterator[bytes]:
 
 
 def _screen(
-    made: Ways, tried: Sequence[Way], Q: Block, own: Places, documents: Block, depth: int
+    made: Ways,
+    tried: Sequence[Way],
+    Q: Block,
+    own: Places,
+    documents: Block,
+    depth: int,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Bytes of each way (W,), and its recall@10 without re-ranking and with it (W, 2); the first finds the truth."""
-    sizes, recall, count = np.empty(len(tried)), np.empty((len(tried), 2)), min(10 * depth, len(documents) - 1)
+    """Bytes of each way (W,), and its recall@10 without re-ranking and with it (W, 2); the first
+    finds the truth.
+    """
+    sizes, recall, count = (
+        np.empty(len(tried)),
+        np.empty((len(tried), 2)),
+        min(10 * depth, len(documents) - 1),
+    )
     wanted: Places | None = None
     shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
-    for i, (method, dim, level) in enumerate(tried):  # one at a time: maps of all would not fit into memory
+    # One at a time: maps of all would not fit into memory
+    for i, (method, dim, level) in enumerate(tried):
         way = made.way(method, dim, level)
         if (method, dim) not in shortened:  # the levels of one size come one after the other
             shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
@@ -237,12 +304,17 @@ def _screen(
         (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
         wanted = places[:, :10] if wanted is None else wanted
         ranked = ranks(wanted, places)
-        sizes[i], recall[i] = way.bytes, [_recalled(ranked, 10, times).mean() for times in (1, depth)]
+        sizes[i], recall[i] = (
+            way.bytes,
+            [_recalled(ranked, 10, times).mean() for times in (1, depth)],
+        )
     return sizes, recall
 
 
 def contenders(sizes: NDArray[Any], recall: NDArray[Any]) -> list[int]:
-    """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m), thinned by size."""
+    """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m),
+    thinned by size.
+    """
     chosen: set[int] = set()
     for column in recall.T:
         last, front = np.inf, is_front(sizes, column)
@@ -254,7 +326,9 @@ def contenders(sizes: NDArray[Any], recall: NDArray[Any]) -> list[int]:
 
 
 def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether no other way has at most as many bytes and a higher recall, or fewer bytes and as high a one (W,)."""
+    """Whether no other way has at most as many bytes and a higher recall, or fewer bytes and as
+    high a one (W,).
+    """
     order = np.lexsort((-recall, sizes))
     best = np.maximum.accumulate(np.r_[-np.inf, recall[order]])[:-1]
     front = np.empty(len(sizes), bool)
@@ -262,8 +336,15 @@ def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
     return front
 
 
-def tabulate(ways: Sequence[Deployment], walk: Sequence[Found], depth: int, n: int) -> tuple[pd.DataFrame, list[str]]:
-    """The options of `Survey` and, in words, how recall@10 falls as rows are added; the first way finds the truth."""
+def tabulate(
+    ways: Sequence[Deployment],
+    walk: Sequence[Found],
+    depth: int,
+    n: int,
+) -> tuple[pd.DataFrame, list[str]]:
+    """The options of `Survey` and, in words, how recall@10 falls as rows are added; the first way
+    finds the truth.
+    """
     last = walk[-1]
     by_stop: list[list[Places]] = []
     for found in walk:
@@ -272,27 +353,44 @@ def tabulate(ways: Sequence[Deployment], walk: Sequence[Found], depth: int, n: i
     table = []
     for i, way in enumerate(ways):
         for times in (0, depth):
-            row: dict[str, Any] = {"way": i, "method": way.transform.method, "dim": way.transform.dim}
+            row: dict[str, Any] = {
+                "way": i,
+                "method": way.transform.method,
+                "dim": way.transform.dim,
+            }
             row |= {"level": way.level, "bytes": way.bytes, "rerank": times}
             for k in KS:
                 interval = interval_of(_recalled(by_stop[-1][i], k, max(times, 1)))
-                row |= {f"recall@{k}": interval.value, f"low@{k}": interval.low, f"high@{k}": interval.high}
+                row |= {
+                    f"recall@{k}": interval.value,
+                    f"low@{k}": interval.low,
+                    f"high@{k}": interval.high,
+                }
             values = [float(_recalled(ranked[i], 10, max(times, 1)).mean()) for ranked in by_stop]
             row["seen@10"] = values
-            fall = max(values[-2] - values[-1], 0) / np.log(last.documents / walk[-2].documents) if len(walk) > 1 else 0
+            fall = (
+                max(values[-2] - values[-1], 0) / np.log(last.documents / walk[-2].documents)
+                if len(walk) > 1
+                else 0
+            )
             row["expected@10"] = values[-1] - fall * np.log(n / last.documents)
             row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
             table.append(row)
     options = pd.DataFrame(table)
     options["front"] = False
     for _, own in options.groupby("rerank"):
-        options.loc[own.index, "front"] = is_front(own["bytes"].to_numpy(), own["recall@10"].to_numpy())
+        options.loc[own.index, "front"] = is_front(
+            own["bytes"].to_numpy(),
+            own["recall@10"].to_numpy(),
+        )
     falls = _falls(options, [found.documents for found in walk], n)
     return options.drop(columns="seen@10"), falls
 
 
 def interval_of(values: NDArray[Any]) -> Interval:
-    """The mean of recalls, one of each query, with Wilson's 95 % interval of as many trials as have their variance."""
+    """The mean of recalls, one of each query, with Wilson's 95 % interval of as many trials as have
+    their variance.
+    """
     n, p = len(values), float(values.mean())
     variance = float(values.var())
     trials = n if variance == 0 else max(n, n * p * (1 - p) / variance)
@@ -300,31 +398,54 @@ def interval_of(values: NDArray[Any]) -> Interval:
     return Interval(p, max(min(ends.low, p), 0.0), min(max(ends.high, p), 1.0))
 
 
-def choose(options: pd.DataFrame, what: str, amount: float, rerank: int, full: float = np.inf) -> int | None:
-    """The row that is recommended: the fewest bytes that surely reach a recall@10, or the most recall in some bytes.
+def choose(
+    options: pd.DataFrame,
+    what: str,
+    amount: float,
+    rerank: int,
+    full: float = np.inf,
+) -> int | None:
+    """The row that is recommended: the fewest bytes that surely reach a recall@10, or the most
+    recall in some bytes.
 
-    A recall is reached by the lower end of its interval, less what is expected to be lost among all rows where fewer
-    were searched. None: the full vectors, of `full` bytes in their file, alone do.
+    A recall is reached by the lower end of its interval, less what is expected to be lost among all
+    rows where fewer were searched. None: the full vectors, of `full` bytes in their file, alone do.
     """
     own = options[options["rerank"] == rerank]
     if what == "bytes":
         own = own[(own["bytes"] <= amount) & (own["bytes"] < full)]
-        return None if own.empty else int(own.sort_values("bytes", kind="stable")["recall@10"].idxmax())
+        return (
+            None
+            if own.empty
+            else int(own.sort_values("bytes", kind="stable")["recall@10"].idxmax())
+        )
     own = own[own["front"]].sort_values("bytes", ascending=False, kind="stable")
     bound = own["low@10"] - (own["recall@10"] - own["expected@10"])
     passing = own[(bound >= amount).cummin()]
     best = None if passing.empty else int(passing.index[-1])
-    return None if best is None or options.loc[best, "bytes"] >= min(full, options["bytes"].max()) else best
+    return (
+        None
+        if best is None or options.loc[best, "bytes"] >= min(full, options["bytes"].max())
+        else best
+    )
 
 
 def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
     """How recall changes as rows are added, told of the way nearest to 0.95."""
     own = options[options["front"] & (options["rerank"] == 0)]
     row = own.loc[(own["recall@10"] - 0.95).abs().idxmin()]
-    told = ", ".join(f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True))
-    said = f"Recall changes as rows are added: that of {row['method']} {row['dim']} × {row['level']} is {told}"
+    told = ", ".join(
+        f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True)
+    )
+    said = (
+        f"Recall changes as rows are added: that of {row['method']} {row['dim']} "
+        f"× {row['level']} is {told}"
+    )
     if stops[-1] < n:
-        return [f"{said}; among all {n:,}, by the logarithm of their number, about {row['expected@10']:.3f}."]
+        return [
+            f"{said}; among all {n:,}, by the logarithm of their number, about "
+            f"{row['expected@10']:.3f}."
+        ]
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
 
 

@@ -1,10 +1,12 @@
-"""What is known without labels of the share of a score that a smaller size keeps, and how far that is off.
+"""What is known without labels of the share of a score that a smaller size keeps, and how far that
+is off.
 
-The spectrum's correlation ρ(d) and the share k(d) of nearest neighbours that stay are not the share r(d) of a score.
-A fit on other tasks writes it as 1 − Σ cᵢφᵢ with φ = (1 − ρ, (1 − ρ)², 1 − k, (1 − k)²) and cᵢ ≥ 0: nothing is lost
-where neither changes, and the loss never falls as either drops. Its coefficients, and the errors of each rule where
-labels could tell, ship with the package. They are written by `python -m dimadvise.measured` from the recorded rows of
-the page `proposal_choosing_dim`, and never by hand.
+The spectrum's correlation ρ(d) and the share k(d) of nearest neighbours that stay are not the share
+r(d) of a score. A fit on other tasks writes it as 1 − Σ cᵢφᵢ with φ = (1 − ρ, (1 − ρ)², 1 − k, (1 −
+k)²) and cᵢ ≥ 0: nothing is lost where neither changes, and the loss never falls as either drops.
+Its coefficients, and the errors of each rule where labels could tell, ship with the package. They
+are written by `python -m dimadvise.measured` from the recorded rows of the page
+`proposal_choosing_dim`, and never by hand.
 """
 
 import json
@@ -24,12 +26,15 @@ from repro.rows import recorded_rows
 from repro.terminal import say
 from repro.types import Array, InputError, check_same_length
 
-FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")  # ρ: predicted correlation; k: neighbours kept
+# Ρ: predicted correlation; k: neighbours kept
+FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")
 ASSET = ASSETS / "advise_error.json"
 SPECTRUM, CALIBRATED, HALF = "spectrum", "calibrated", "half of D"
-"""the rules that an answer may rest on, and the one that looks at no embedding"""
+"""The rules that an answer may rest on, and the one that looks at no embedding."""
 UNSEEN = "task and encoder left out"
-"""what a rule had not seen when its errors were measured: as little as it has seen of a user's embeddings"""
+"""What a rule had not seen when its errors were measured: as little as it has seen of a user's
+embeddings.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,16 @@ def features(predicted: Array, neighbours: Array) -> Array:
 
 
 def fit_calibration(predicted: Array, neighbours: Array, share: Array) -> Calibration:
-    """Least squares with coefficients of at least 0, of measured shares on what was seen without labels."""
+    """Least squares with coefficients of at least 0, of measured shares on what was seen without
+    labels.
+    """
     inputs = features(predicted, neighbours)
     check_same_length(predicted=predicted, share=share)
     if len(inputs) < inputs.shape[1]:
-        raise InputError(f"{len(inputs)} measured shares: expected {inputs.shape[1]} or more, one per coefficient")
+        raise InputError(
+            f"{len(inputs)} measured shares: expected {inputs.shape[1]} or more, one "
+            "per coefficient"
+        )
     found, _ = nnls(inputs, 1 - np.asarray(share, np.float64))
     return Calibration(tuple(float(c) for c in found))
 
@@ -71,7 +81,8 @@ class RuleError:
     log2_median: float  # of |log₂(predicted size / size by labels)|
     log2_worst: float
     target_met: float  # share of cases in which the size named kept the target
-    curve: float | None  # mean |predicted share − measured share| over sizes; None for a rule that names a size only
+    # Mean |predicted share − measured share| over sizes; None for a rule that names a size only
+    curve: float | None
 
 
 @dataclass(frozen=True)
@@ -88,21 +99,29 @@ class Measured:
     errors: tuple[RuleError, ...]
 
     def expected(self, reducer: str, predicted: Array, neighbours: Array) -> Array:
-        """Share of a score (P,) that sizes are expected to keep; the spectrum's correlation where nothing is known."""
+        """Share of a score (P,) that sizes are expected to keep; the spectrum's correlation where
+        nothing is known.
+        """
         if self.rules.get(reducer) == CALIBRATED:
             return self.calibrations[reducer](predicted, neighbours)
         return np.asarray(predicted, np.float64)
 
     def error_of(self, reducer: str, rule: str, target: float) -> RuleError | None:
-        """Errors at the measured target nearest to the one asked for; None where the rule was not measured."""
+        """Errors at the measured target nearest to the one asked for; None where the rule was not
+        measured.
+        """
         own = [e for e in self.errors if (e.reducer, e.rule) == (reducer, rule)]
         return min(own, key=lambda e: abs(e.target - target), default=None)
 
     def statement(self, reducers: Sequence[str], target: float) -> list[str]:
-        """What a reader of a prediction has to know of its error: where it was measured, then a line per reducer."""
+        """What a reader of a prediction has to know of its error: where it was measured, then a
+        line per reducer.
+        """
         lines = [
-            f"How far such predictions are off was measured on {len(self.encoders)} encoders and {len(self.tasks)} "
-            f"tasks, neither of which the rule had seen ({self.data_source} data, commit {self.commit}, {self.date})."
+            f"How far such predictions are off was measured on {len(self.encoders)} "
+            f"encoders and {len(self.tasks)} "
+            f"tasks, neither of which the rule had seen ({self.data_source} data, "
+            f"commit {self.commit}, {self.date})."
         ]
         for reducer in reducers:
             rule = self.rules.get(reducer, "")
@@ -110,10 +129,16 @@ class Measured:
             if error is None or half is None:
                 lines.append(f"{reducer}: how far predictions are off was not measured.")
                 continue
-            curve = "" if error.curve is None else f", shares off by {100 * error.curve:.1f} points on average"
+            curve = (
+                ""
+                if error.curve is None
+                else f", shares off by {100 * error.curve:.1f} points on average"
+            )
             lines.append(
-                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off by a factor of "
-                f"{_in_words(error)}{curve}. Half of all dimensions, taken blindly: {_in_words(half)}."
+                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off "
+                "by a factor of "
+                f"{_in_words(error)}{curve}. Half of all dimensions, taken blindly: "
+                f"{_in_words(half)}."
             )
         return [*lines, "Labels for a few hundred items of your own say more."]
 
@@ -125,7 +150,13 @@ def read_measured(path: Path = ASSET) -> Measured:
         found = read_json(path.read_bytes(), str(path))
         calibrations = {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()}
         errors = tuple(RuleError(**error) for error in found["errors"])
-        where = tuple(found["encoders"]), tuple(found["tasks"]), found["data_source"], found["commit"], found["date"]
+        where = (
+            tuple(found["encoders"]),
+            tuple(found["tasks"]),
+            found["data_source"],
+            found["commit"],
+            found["date"],
+        )
         return Measured(*where, found["rules"], calibrations, errors)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
@@ -133,7 +164,10 @@ def read_measured(path: Path = ASSET) -> Measured:
 
 def _in_words(error: RuleError) -> str:
     middle, worst = (f"{2**x:.1f}" for x in (error.log2_median, error.log2_worst))
-    return f"{middle} in the median and {worst} at worst, target met in {100 * error.target_met:.0f} % of cases"
+    return (
+        f"{middle} in the median and {worst} at worst, target met in "
+        f"{100 * error.target_met:.0f} % of cases"
+    )
 
 
 EXPERIMENT = "proposal_choosing_dim"
@@ -141,27 +175,48 @@ DIGITS = 4
 
 
 def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
-    """What ships, from the rows of the page: where it was measured, errors, and the rule that answers by reducer.
+    """What ships, from the rows of the page: where it was measured, errors, and the rule that
+    answers by reducer.
 
-    Of the rules that look at embeddings, the spectrum's and the one fitted to it, that one answers which names sizes
-    closer to those by labels, leave-one-task-out: the smaller mean |log₂ ratio| over the targets.
+    Of the rules that look at embeddings, the spectrum's and the one fitted to it, that one answers
+    which names sizes closer to those by labels, leave-one-task-out: the smaller mean |log₂ ratio|
+    over the targets.
     """
     whole = rows[rows["dataset"] == "all"]
-    parts = whole["setting"].str.split(", ", expand=True).reindex(columns=[0, 1, 2]).astype("string")
-    whole = whole.assign(reducer=parts[0], left=parts[1], target=parts[2].str.removeprefix("keep ").astype("Float64"))
+    parts = (
+        whole["setting"].str.split(", ", expand=True).reindex(columns=[0, 1, 2]).astype("string")
+    )
+    whole = whole.assign(
+        reducer=parts[0],
+        left=parts[1],
+        target=parts[2].str.removeprefix("keep ").astype("Float64"),
+    )
     unseen = whole[whole["left"] == UNSEEN]
     if unseen.empty:
         raise InputError(
-            f"no errors with {UNSEEN}: record {EXPERIMENT} with two encoders or more and two tasks or more"
+            f"no errors with {UNSEEN}: record {EXPERIMENT} with two encoders or more "
+            "and two tasks or more"
         )
     curve = unseen[unseen["metric"] == "curve_error_mean"].set_index(["reducer", "method"])["value"]
     at = unseen[unseen["target"].notna()].pivot_table(
-        index=["reducer", "method", "target"], columns="metric", values="value", sort=False
+        index=["reducer", "method", "target"],
+        columns="metric",
+        values="value",
+        sort=False,
     )
-    shares = {"log2_median": "log2_error_median", "log2_worst": "log2_error_worst", "target_met": "target_met_share"}
+    shares = {
+        "log2_median": "log2_error_median",
+        "log2_worst": "log2_error_worst",
+        "target_met": "target_met_share",
+    }
     errors: list[dict[str, Any]] = []
     for (reducer, rule, target), row in at.iterrows():
-        named = {"reducer": reducer, "rule": rule, "target": float(target), "cases": int(row["cases"])}
+        named = {
+            "reducer": reducer,
+            "rule": rule,
+            "target": float(target),
+            "cases": int(row["cases"]),
+        }
         named |= {name: round(row[metric], DIGITS) for name, metric in shares.items()}
         off = curve.get((reducer, rule))
         errors.append({**named, "curve": None if off is None else round(float(off), DIGITS)})
@@ -178,7 +233,8 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
         "date": str(newest["created"])[:10],
         "rules": {reducer: _closer(whole[whole["reducer"] == reducer]) for reducer in reducers},
         "coefficients": {
-            reducer: [round(float(coefficients[reducer, name]), DIGITS) for name in FEATURES] for reducer in reducers
+            reducer: [round(float(coefficients[reducer, name]), DIGITS) for name in FEATURES]
+            for reducer in reducers
         },
         "errors": errors,
     }

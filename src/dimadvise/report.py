@@ -1,4 +1,6 @@
-"""The advice in words, tables and figures: one HTML file that opens anywhere, and the same numbers as JSON."""
+"""The advice in words, tables and figures: one HTML file that opens anywhere, and the same numbers
+as JSON.
+"""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +15,17 @@ import pandas as pd
 
 from repro.evaluation.quantise import BITS
 from repro.paths import write_text
-from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, looks, new_figure, series_handles, styled
+from repro.report.figures import (
+    GREY,
+    WIDTH,
+    Drawing,
+    add_legend,
+    dim_axis,
+    looks,
+    new_figure,
+    series_handles,
+    styled,
+)
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 MEANS = {
@@ -24,20 +36,21 @@ MEANS = {
     "random": "a random projection",
     "opq": "turned for product codes",
 }
-"""methods in a reader's words"""
+"""Methods in a reader's words."""
 COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
-STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)  # of recall@10: of the front, the first to reach each surely is shown
+# Of recall@10: of the front, the first to reach each surely is shown
+STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
 class Findings:
     """Everything that a report says.
 
-    Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a vector, rerank (how
-    many times as many candidates as are wanted the full vectors re-rank; 0 is none), recall@k with its interval
-    low@k to high@k for k = 1, 10, 100, ms of a query here, front (no other has fewer bytes and more recall@10) and
-    answer, True once at most. Of `shares`, where there are labels: method, dim, share of the score at full size, and
-    its lower bound, low.
+    Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a
+    vector, rerank (how many times as many candidates as are wanted the full vectors re-rank; 0 is
+    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, ms of a query here, front
+    (no other has fewer bytes and more recall@10) and answer, True once at most. Of `shares`, where
+    there are labels: method, dim, share of the score at full size, and its lower bound, low.
     """
 
     source: str  # what the vectors are, in words, such as their file
@@ -51,7 +64,8 @@ class Findings:
     measured: Sequence[str] = ()  # how it was measured
     shares: pd.DataFrame | None = None
     metric: str | None = None  # of the labels' score
-    predicted: Sequence[str] = ()  # what is expected of a score where nothing measures it, with its error
+    # What is expected of a score where nothing measures it, with its error
+    predicted: Sequence[str] = ()
 
     @property
     def answer(self) -> Any:
@@ -66,8 +80,13 @@ class Findings:
 
 
 def number_bytes(kind: str) -> int:
-    """Of one number of a file, of shards of several kinds the largest; those that are written out count as float32."""
-    return max({"bfloat16": 2, "JSON numbers": 4}.get(one) or np.dtype(one).itemsize for one in kind.split(" and "))
+    """Of one number of a file, of shards of several kinds the largest; those that are written out
+    count as float32.
+    """
+    return max(
+        {"bfloat16": 2, "JSON numbers": 4}.get(one) or np.dtype(one).itemsize
+        for one in kind.split(" and ")
+    )
 
 
 def headline(found: Findings) -> str:
@@ -86,9 +105,15 @@ def headline(found: Findings) -> str:
     share = _share_of(found, chosen)
     if what == "retain" and share is not None:
         # of its own bound, for which it was picked, less can be said than of what was asked for
-        bound = "" if np.isnan(share["low"]) else f", with 95 % confidence at least {100 * wanted:g} %"
+        bound = (
+            "" if np.isnan(share["low"]) else f", with 95 % confidence at least {100 * wanted:g} %"
+        )
         return f"{said}This keeps {100 * share['share']:.1f} % of the {found.metric}{bound}."
-    ranked = f", the first {10 * chosen['rerank']} re-ranked by the full vectors" if chosen["rerank"] else ""
+    ranked = (
+        f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
+        if chosen["rerank"]
+        else ""
+    )
     near = f"{10 * chosen['recall@10']:.2g} of the ten nearest neighbours are found"
     return f"{said}{near} (recall@10 {_interval(chosen)}){ranked}."
 
@@ -103,7 +128,9 @@ def in_words(option: Any, full_dim: int) -> str:
 
 
 def explanation(found: Findings) -> list[str]:
-    """What stands behind the recommendation, sentence by sentence: what it saves, what is odd, how it was measured."""
+    """What stands behind the recommendation, sentence by sentence: what it saves, what is odd, how
+    it was measured.
+    """
     return [*_consequences(found), *found.predicted, *found.notes, *found.measured]
 
 
@@ -111,11 +138,19 @@ def _consequences(found: Findings) -> list[str]:
     chosen = found.answer
     if chosen is None:
         return []
-    memory = [f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * found.full_bytes)}" for n in COUNTS]
+    memory = [
+        f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * found.full_bytes)}"
+        for n in COUNTS
+    ]
     one, hundred = (100 * chosen[f"recall@{k}"] for k in (1, 100))
-    disk = " The full vectors are kept too, for re-ranking; they may lie on a disk." if chosen["rerank"] else ""
+    disk = (
+        " The full vectors are kept too, for re-ranking; they may lie on a disk."
+        if chosen["rerank"]
+        else ""
+    )
     return [
-        f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of the hundred nearest.",
+        f"The nearest neighbour is found for {one:.1f} % of queries, and "
+        f"{hundred:.1f} % of the hundred nearest.",
         f"{'; '.join(memory)}.{disk}",
     ]
 
@@ -124,7 +159,9 @@ def _share_of(found: Findings, chosen: Any) -> Any:
     """The share of the score that the recommended way keeps, where it was measured."""
     if found.shares is None:
         return None
-    own = found.shares[(found.shares["method"] == chosen["method"]) & (found.shares["dim"] == chosen["dim"])]
+    own = found.shares[
+        (found.shares["method"] == chosen["method"]) & (found.shares["dim"] == chosen["dim"])
+    ]
     return None if own.empty else own.iloc[0]
 
 
@@ -151,11 +188,15 @@ def option_table(options: pd.DataFrame) -> pd.DataFrame:
             "ms": ["–" if np.isnan(ms) else f"{ms:.2g}" for ms in rows["ms"]],
         }
     )
-    return table.assign(bytes=table["bytes"].where(~rows["answer"].to_numpy(), "▶ " + table["bytes"]))
+    return table.assign(
+        bytes=table["bytes"].where(~rows["answer"].to_numpy(), "▶ " + table["bytes"])
+    )
 
 
 def worth_a_choice(options: pd.DataFrame) -> pd.DataFrame:
-    """Of the front, the fewest bytes whose interval lies above each of `STEPS`, re-ranked or not; and the answer."""
+    """Of the front, the fewest bytes whose interval lies above each of `STEPS`, re-ranked or not;
+    and the answer.
+    """
     chosen = set(options.index[options["answer"]])
     for _, own in options[options["front"]].groupby("rerank"):
         passing = (own[own["low@10"] >= step] for step in STEPS)
@@ -166,15 +207,25 @@ def worth_a_choice(options: pd.DataFrame) -> pd.DataFrame:
 def share_table(shares: pd.DataFrame) -> pd.DataFrame:
     """Shares of the score for a reader, largest sizes first."""
     rows = shares.sort_values(["dim", "method"], ascending=[False, True], kind="stable")
-    told = [["–" if np.isnan(x) else f"{100 * x:.1f} %" for x in rows[name]] for name in ("share", "low")]
+    told = [
+        ["–" if np.isnan(x) else f"{100 * x:.1f} %" for x in rows[name]]
+        for name in ("share", "low")
+    ]
     return pd.DataFrame(
-        {"dims": rows["dim"].astype(str), "method": rows["method"], "score kept": told[0], "lower bound": told[1]}
+        {
+            "dims": rows["dim"].astype(str),
+            "method": rows["method"],
+            "score kept": told[0],
+            "lower bound": told[1],
+        }
     )
 
 
 @styled()
 def draw_options(found: Findings) -> Drawing:
-    """Recall@10 against bytes a vector: of each level the best method at each size; without re-ranking, and with."""
+    """Recall@10 against bytes a vector: of each level the best method at each size; without
+    re-ranking, and with.
+    """
     options, chosen = found.options, found.answer
     depths = sorted(set(options["rerank"]))
     with_full = int(chosen["rerank"]) if chosen is not None and chosen["rerank"] else depths[-1]
@@ -193,12 +244,22 @@ def draw_options(found: Findings) -> Drawing:
             panel.fill_between(best["bytes"], best["low@10"], best["high@10"], **band)
             panel.plot(best["bytes"], best["recall@10"], **style)
         if chosen is not None and chosen["rerank"] == depth:
-            panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", markersize=15, markerfacecolor="none", color=GREY)
+            panel.plot(
+                [chosen["bytes"]],
+                [chosen["recall@10"]],
+                "o",
+                markersize=15,
+                markerfacecolor="none",
+                color=GREY,
+            )
         if found.target[0] == "recall":
             panel.axhline(found.target[1], color=GREY, linestyle=":", linewidth=1.2)
         if found.target[0] == "bytes":
             panel.axvline(found.target[1], color=GREY, linestyle=":", linewidth=1.2)
-        panel.set_title(f"first {10 * depth} re-ranked" if depth else "without re-ranking", loc="left")
+        panel.set_title(
+            f"first {10 * depth} re-ranked" if depth else "without re-ranking",
+            loc="left",
+        )
         dim_axis(panel, powers, room=WIDTH / len(shown) - 0.7, label=False)
         panel.set_xlabel("bytes per vector")
     axes[0].set_ylabel("recall@10")
@@ -243,19 +304,31 @@ def page(found: Findings, usage: str = "") -> str:
     parts.append(
         _figure(
             draw_options(found),
-            "Share of the ten nearest full-size neighbours that are found, against the bytes of a vector; bands are "
-            "95\N{NO-BREAK SPACE}% intervals over queries. Each point is the best method of its level at this size. "
+            "Share of the ten nearest full-size neighbours that are found, against "
+            "the bytes of a vector; bands are "
+            "95\N{NO-BREAK SPACE}% intervals over queries. Each point is the best "
+            "method of its level at this size. "
             f"{'The ring is the recommendation. ' if found.answer is not None else ''}"
             f"{'The dotted line is the target.' if what != 'retain' else ''}",
         )
     )
     front = option_table(worth_a_choice(found.options))
     steps = ", ".join(f"{step:g}" for step in STEPS)
-    parts.append(_table(front, f"The fewest bytes for a recall@10 that is surely {steps}; ▶ is the recommendation"))
+    parts.append(
+        _table(
+            front,
+            f"The fewest bytes for a recall@10 that is surely {steps}; ▶ is the recommendation",
+        )
+    )
     if found.shares is not None:
-        about = f"Share of the {found.metric or 'score'} at full size that is kept; shaded down to its lower bound. "
+        about = (
+            f"Share of the {found.metric or 'score'} at full size that is kept; "
+            "shaded down to its lower bound. "
+        )
         dotted = "The dotted line is the target." if what == "retain" else ""
-        parts.append(_figure(draw_shares(found.shares, wanted if what == "retain" else None), about + dotted))
+        parts.append(
+            _figure(draw_shares(found.shares, wanted if what == "retain" else None), about + dotted)
+        )
         parts.append(_folded(share_table(found.shares), "Score kept at every size"))
     if found.predicted:
         parts += ["<h2>What a task's score is expected to keep</h2>", *_paragraphs(found.predicted)]
@@ -266,7 +339,12 @@ def page(found: Findings, usage: str = "") -> str:
         parts += ["<h2>How it was measured</h2>", *_paragraphs(found.measured)]
     if usage:
         parts.append(f"<h2>Use it</h2><pre>{escape(usage)}</pre>")
-    parts.append(_folded(option_table(found.options), f"All {len(found.options)} ways to store that were tried"))
+    parts.append(
+        _folded(
+            option_table(found.options),
+            f"All {len(found.options)} ways to store that were tried",
+        )
+    )
     told = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}[found.similarity]
     about = f"{found.rows:,} vectors of {found.full_dim} × {found.kind}, compared by {told}"
     title = f"How to store {found.source}"
@@ -275,11 +353,26 @@ def page(found: Findings, usage: str = "") -> str:
 
 def write(path: Path, found: Findings, usage: str = "") -> None:
     """Write the report, and beside it the same numbers as JSON, under the same name."""
-    told: dict[str, Any] = {"answer": headline(found), "source": found.source, "target": list(found.target)}
-    told |= {"rows": found.rows, "dim": found.full_dim, "kind": found.kind, "similarity": found.similarity}
-    told |= {"notes": list(found.notes), "measured": list(found.measured), "predicted": list(found.predicted)}
+    told: dict[str, Any] = {
+        "answer": headline(found),
+        "source": found.source,
+        "target": list(found.target),
+    }
+    told |= {
+        "rows": found.rows,
+        "dim": found.full_dim,
+        "kind": found.kind,
+        "similarity": found.similarity,
+    }
+    told |= {
+        "notes": list(found.notes),
+        "measured": list(found.measured),
+        "predicted": list(found.predicted),
+    }
     told["options"] = json.loads(found.options.to_json(orient="records"))
-    told["shares"] = [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
+    told["shares"] = (
+        [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
+    )
     write_text(path.with_suffix(".json"), json.dumps(told, ensure_ascii=False, indent=1))
     write_text(path, page(found, usage))  # last: by the JSON a folder that a kill left is known
 
@@ -296,11 +389,15 @@ def _table(table: pd.DataFrame, caption: str) -> str:
     """A table whose rows become blocks of named values where it would not fit."""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in table)
     rows = (
-        "".join(f'<td data-label="{escape(str(n))}">{escape(str(v))}</td>' for n, v in zip(table, row, strict=True))
+        "".join(
+            f'<td data-label="{escape(str(n))}">{escape(str(v))}</td>'
+            for n, v in zip(table, row, strict=True)
+        )
         for row in table.itertuples(index=False)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    title = f"<caption>{escape(caption)}</caption>"
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _folded(table: pd.DataFrame, caption: str) -> str:

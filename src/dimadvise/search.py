@@ -1,4 +1,6 @@
-"""Exact search in blocks: the nearest of the documents that have come so far, of every query at once."""
+"""Exact search in blocks: the nearest of the documents that have come so far, of every query at
+once.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +13,15 @@ from numpy.typing import NDArray
 from dimadvise.deploy import Deployment
 
 Scores: TypeAlias = NDArray[np.float32]
-Places: TypeAlias = NDArray[np.integer[Any]]  # numbers of documents, in the order in which they come
+# Numbers of documents, in the order in which they come
+Places: TypeAlias = NDArray[np.integer[Any]]
 
 
 class Nearest:
     """The `count` documents with the highest scores for each query.
 
-    Few documents beat those that came before them, so each block costs one comparison with the last score that counts,
-    and choosing the best is put off until many have passed.
+    Few documents beat those that came before them, so each block costs one comparison with the last
+    score that counts, and choosing the best is put off until many have passed.
     """
 
     def __init__(self, queries: int, count: int) -> None:
@@ -30,7 +33,10 @@ class Nearest:
     def add(self, scores: Scores, start: int) -> None:
         """Scores (queries, b) of the documents with the numbers from `start` on."""
         if not start and scores.shape[1] >= self._scores.shape[1]:
-            self._keep(scores, np.broadcast_to(np.arange(scores.shape[1], dtype=np.int32), scores.shape))
+            self._keep(
+                scores,
+                np.broadcast_to(np.arange(scores.shape[1], dtype=np.int32), scores.shape),
+            )
             return
         passed = scores > self._scores.min(1, keepdims=True)
         queries, columns = (each.astype(np.int32) for each in np.nonzero(passed))
@@ -39,14 +45,22 @@ class Nearest:
             self._merge()
 
     def places(self) -> Places:
-        """Numbers of the nearest so far (queries, count), best first, of equal ones the first; -1 where none came."""
+        """Numbers of the nearest so far (queries, count), best first, of equal ones the first; -1
+        where none came.
+        """
         self._merge()
-        return np.take_along_axis(self._places, np.lexsort((self._places, -self._scores), axis=-1), 1)
+        return np.take_along_axis(
+            self._places,
+            np.lexsort((self._places, -self._scores), axis=-1),
+            1,
+        )
 
     def _merge(self) -> None:
         if not self._waiting:
             return
-        queries, places, scores = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        queries, places, scores = (
+            np.concatenate(parts) for parts in zip(*self._waiting, strict=True)
+        )
         order = np.argsort(queries, kind="stable")
         queries, places, scores = queries[order], places[order], scores[order]
         of_each = np.bincount(queries, minlength=len(self._scores))
@@ -71,13 +85,21 @@ class Found:
     documents: int
     places: list[Places]  # (queries, count) for each way
     seconds: list[float]
-    """that scoring and keeping the best took for each way, all queries at once, documents decoded beforehand"""
+    """That scoring and keeping the best took for each way, all queries at once, documents decoded
+    beforehand.
+    """
 
 
 def searched(
-    ways: Sequence[Deployment], Q: Any, own: Places, blocks: Iterable[Any], count: int, stops: Sequence[int]
+    ways: Sequence[Deployment],
+    Q: Any,
+    own: Places,
+    blocks: Iterable[Any],
+    count: int,
+    stops: Sequence[int],
 ) -> Iterator[Found]:
-    """Search documents that come in blocks as each way stores them; what is found is told after each of `stops`.
+    """Search documents that come in blocks as each way stores them; what is found is told after
+    each of `stops`.
 
     Args:
         ways: of storing documents and asking for them.
@@ -88,10 +110,13 @@ def searched(
         stops: numbers of documents, ascending.
     """
     asked = [way.queries(Q) for way in ways]
-    # distances do not change if all is moved: about the mean of the queries numbers and rounding errors are small
+    # distances do not change if all is moved: about the mean of the queries numbers and rounding
+    # errors are small
     distant = [way.similarity == "l2" and way.level != "binary" for way in ways]
     centres = [q.mean(0) for q in asked]
-    asked = [q - centre if far else q for q, centre, far in zip(asked, centres, distant, strict=True)]
+    asked = [
+        q - centre if far else q for q, centre, far in zip(asked, centres, distant, strict=True)
+    ]
     nearest = [Nearest(len(own), count) for _ in ways]
     seconds = [0.0] * len(ways)
     start = 0
@@ -112,7 +137,9 @@ def searched(
 
 
 def ranks(wanted: Places, found: Places) -> Places:
-    """Place, from 0, of each wanted document among those found (m, k); the number found where it is not among them."""
+    """Place, from 0, of each wanted document among those found (m, k); the number found where it is
+    not among them.
+    """
     stride = int(max(wanted.max(), found.max())) + 2
     shift = stride * np.arange(len(found))[:, None]  # no two queries share a number
     order = np.argsort(found, axis=1)

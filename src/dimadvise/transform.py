@@ -1,11 +1,12 @@
 """Linear maps to fewer numbers, fitted on what is known of many rows by their moments alone.
 
-Rows are counted, their mean and their scatter Σ (x − μ)(x − μ)ᵀ kept (D × D): so rows may come in blocks from a file of
-any size, and of two sets of rows the moments add up and subtract (Chan, Golub and LeVeque, 1983).
+Rows are counted, their mean and their scatter Σ (x − μ)(x − μ)ᵀ kept (D × D): so rows may come in
+blocks from a file of any size, and of two sets of rows the moments add up and subtract (Chan, Golub
+and LeVeque, 1983).
 
-What a map keeps of its own rows it may keep of no others. So rows that are judged lie in folds, and a map for some of
-them is fitted on all rows but those of their folds, which takes one subtraction of moments and no second pass over the
-rows; the map that is written is fitted on all.
+What a map keeps of its own rows it may keep of no others. So rows that are judged lie in folds, and
+a map for some of them is fitted on all rows but those of their folds, which takes one subtraction
+of moments and no second pass over the rows; the map that is written is fitted on all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +24,19 @@ from repro.types import InputError, check_dim, one_of, unit_rows
 
 Floats: TypeAlias = NDArray[np.float64]
 METHODS = ("truncate", "pca", "pca-rotated", "random", "svd")
-"""the first columns; principal components; these, turned at random so that all vary alike, which few bits like; a
-Gaussian random projection; singular vectors of the rows as they are, not less their mean"""
-NESTED = ("truncate", "pca", "random", "svd")  # of these the first columns are the map to fewer dimensions
+"""The first columns; principal components; these, turned at random so that all vary alike, which
+few bits like; a Gaussian random projection; singular vectors of the rows as they are, not less
+their mean.
+"""
+# Of these the first columns are the map to fewer dimensions
+NESTED = ("truncate", "pca", "random", "svd")
 Split: TypeAlias = tuple[int, ...]
-"""folds that a map has not seen; none is the map that is fitted on all rows"""
+"""Folds that a map has not seen; none is the map that is fitted on all rows."""
 NEVER = -1  # fold of rows that no map is fitted on, such as queries
 FIT_ROWS = 200_000
-"""rows beside the judged ones that are fitted on, at most: components of some hundred dimensions settle long before"""
+"""Rows beside the judged ones that are fitted on, at most: components of some hundred dimensions
+settle long before.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +52,26 @@ class Moments:
         rows = self.rows + other.rows
         apart = other.mean - self.mean
         between = np.outer(apart, apart) * (self.rows * other.rows / rows)
-        return Moments(rows, self.mean + apart * (other.rows / rows), self.scatter + other.scatter + between)
+        return Moments(
+            rows,
+            self.mean + apart * (other.rows / rows),
+            self.scatter + other.scatter + between,
+        )
 
     def __sub__(self, part: "Moments") -> "Moments":
         """Moments of the rows that are left without some of them."""
         if part.rows >= self.rows:
-            raise InputError(f"{part.rows} of {self.rows} rows are left out: nothing remains to fit on")
+            raise InputError(
+                f"{part.rows} of {self.rows} rows are left out: nothing remains to fit on"
+            )
         return self + Moments(-part.rows, part.mean, -part.scatter)
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """y = x @ matrix + bias, of rows divided by their length first where only their directions count."""
+    """y = x @ matrix + bias, of rows divided by their length first where only their directions
+    count.
+    """
 
     method: str
     dim: int
@@ -69,7 +83,10 @@ class Transform:
         """Rows X (n, D) as (n, dim) float32; a row of zeros has no direction and stays as it is."""
         X = np.asarray(X, np.float32)
         if X.ndim != 2 or X.shape[1] != len(self.matrix):
-            raise InputError(f"rows have shape {X.shape}: expected (n, {len(self.matrix)}), as the map was fitted on")
+            raise InputError(
+                f"rows have shape {X.shape}: expected (n, {len(self.matrix)}), as the map "
+                "was fitted on"
+            )
         if self.unit:
             X = unit_rows(X)
         if self.method == "truncate":  # the product with parts of the identity, without its cost
@@ -93,7 +110,9 @@ def halvings(full: int, parts: int) -> list[float]:
 
 
 def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
-    """Moments of rows that come in blocks (b, D); with `unit` of the rows divided by their lengths."""
+    """Moments of rows that come in blocks (b, D); with `unit` of the rows divided by their
+    lengths.
+    """
     found: Moments | None = None
     for block in blocks:
         X = np.asarray(block, np.float32)
@@ -119,7 +138,14 @@ def most_dims(method: str, moments: Moments) -> int:
     return min(D, limits.get(one_of(method, METHODS, "method"), D))
 
 
-def fit_transform_of(method: str, moments: Moments, dim: int, *, unit: bool, seed: int = 0) -> Transform:
+def fit_transform_of(
+    method: str,
+    moments: Moments,
+    dim: int,
+    *,
+    unit: bool,
+    seed: int = 0,
+) -> Transform:
     """The map of a method to `dim` numbers.
 
     Args:
@@ -135,12 +161,17 @@ def fit_transform_of(method: str, moments: Moments, dim: int, *, unit: bool, see
     matrix: Floats
     D, most = len(moments.mean), most_dims(method, moments)
     if check_dim(dim) > most:
-        raise InputError(f"{method} of {moments.rows} rows of {D} numbers gives at most {most} dims, not {dim}")
+        raise InputError(
+            f"{method} of {moments.rows} rows of {D} numbers gives at most {most} dims, not {dim}"
+        )
     bias = np.zeros(dim)
     if method == "truncate":
         matrix = np.eye(D, dim)
     elif method == "random":
-        matrix = np.asarray(GRP(n_components=dim, seed=seed).fit(np.zeros((1, D))).components_.T, np.float64)
+        matrix = np.asarray(
+            GRP(n_components=dim, seed=seed).fit(np.zeros((1, D))).components_.T,
+            np.float64,
+        )
     else:
         second = moments.scatter / moments.rows
         if method == "svd":
@@ -148,13 +179,21 @@ def fit_transform_of(method: str, moments: Moments, dim: int, *, unit: bool, see
         matrix = orient(np.linalg.eigh(second)[1][:, : -dim - 1 : -1]).astype(np.float64)
         if method != "svd":
             bias = -moments.mean @ matrix
-    found = Transform(method, dim, np.ascontiguousarray(matrix, np.float32), bias.astype(np.float32), unit)
+    found = Transform(
+        method,
+        dim,
+        np.ascontiguousarray(matrix, np.float32),
+        bias.astype(np.float32),
+        unit,
+    )
     return rotated(found, seed) if method == "pca-rotated" else found
 
 
 def rotated(transform: Transform, seed: int) -> Transform:
     """The same directions, turned at random: each number then carries as much as any other."""
-    normal = make_rng(seed, "rotation", transform.dim).standard_normal((transform.dim, transform.dim))
+    normal = make_rng(seed, "rotation", transform.dim).standard_normal(
+        (transform.dim, transform.dim)
+    )
     turn, upper = np.linalg.qr(normal)
     turn *= np.sign(np.diag(upper))  # with these signs all turns are as likely
     matrix, bias = ((part @ turn).astype(np.float32) for part in (transform.matrix, transform.bias))
@@ -163,16 +202,34 @@ def rotated(transform: Transform, seed: int) -> Transform:
 
 def unchanged(dim: int) -> Transform:
     """The map of rows that are short already."""
-    return Transform("truncate", dim, np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32), unit=False)
+    return Transform(
+        "truncate",
+        dim,
+        np.eye(dim, dtype=np.float32),
+        np.zeros(dim, np.float32),
+        unit=False,
+    )
 
 
 class FoldMoments:
     """Moments of all rows, and of those of each fold."""
 
-    def __init__(self, vectors: Vectors, rows: Rows, folds: Rows, *, unit: bool, seed: int = 0) -> None:
-        """Read the vectors once; `rows` (m,), ascending, are judged and lie in `folds` (m,), all others in none."""
+    def __init__(
+        self,
+        vectors: Vectors,
+        rows: Rows,
+        folds: Rows,
+        *,
+        unit: bool,
+        seed: int = 0,
+    ) -> None:
+        """Read the vectors once; `rows` (m,), ascending, are judged and lie in `folds` (m,), all
+        others in none.
+        """
         self.vectors, self.unit = vectors, unit
-        self.parts = {int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)}
+        self.parts = {
+            int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)
+        }
         if vectors.shape[0] - len(rows) <= FIT_ROWS:
             self.whole = moments_of(vectors.blocks(), unit=unit)
             if NEVER in self.parts:
@@ -194,18 +251,31 @@ class FoldMoments:
 
 
 class Shortened:
-    """One method's maps, one for each split of the folds, at the largest size that all of them reach."""
+    """One method's maps, one for each split of the folds, at the largest size that all of them
+    reach.
+    """
 
     def __init__(
-        self, method: str, moments: FoldMoments, splits: Iterable[Split], sizes: Sequence[int], *, seed: int = 0
+        self,
+        method: str,
+        moments: FoldMoments,
+        splits: Iterable[Split],
+        sizes: Sequence[int],
+        *,
+        seed: int = 0,
     ) -> None:
-        """Fit them; of nested methods the first columns are the smaller sizes. `sizes` are those within reach."""
+        """Fit them; of nested methods the first columns are the smaller sizes. `sizes` are those
+        within reach.
+        """
         known = {split: moments.without(split) for split in {(), *splits}}
         most = min(most_dims(method, each) for each in known.values())
         self.method, self.vectors = method, moments.vectors
         self.sizes = [d for d in sizes if d <= most]
         top = max(self.sizes, default=1)
-        self.maps = {s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed) for s, m in known.items()}
+        self.maps = {
+            s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed)
+            for s, m in known.items()
+        }
 
     def __call__(self, rows: Rows, split: Split = ()) -> Block:
         """Rows (m,) as (m, largest size), by the map that has not seen the folds of the split."""

@@ -1,9 +1,9 @@
 """Vectors as people keep them, read a part at a time: a matrix in a file, or in a folder of shards.
 
 `.npy`, `.npz`, `.safetensors` (which knows bfloat16), parquet (a list or a tensor in each row),
-`.fvecs` and `.bvecs` (each row behind its length), `.fbin`, `.u8bin`, `.i8bin` and `.ibin` (rows behind
-their number and length), JSON lines, gzipped too. `.npz` and what is gzipped alone are unpacked whole.
-Nothing that may hold code, such as a pickle, is read.
+`.fvecs` and `.bvecs` (each row behind its length), `.fbin`, `.u8bin`, `.i8bin` and `.ibin` (rows
+behind their number and length), JSON lines, gzipped too. `.npz` and what is gzipped alone are
+unpacked whole. Nothing that may hold code, such as a pickle, is read.
 """
 
 import logging
@@ -40,8 +40,17 @@ from repro.types import InputError
 log = logging.getLogger(__name__)
 OBJECTS = "holds Python objects: save plain numbers, np.save(path, X)"
 IDS = "iuU"  # numpy's letters for what names a row: whole numbers and texts
-TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
-"""safetensors' word for a kind of number → numpy's, which has none for bfloat16"""
+TENSORS = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I8": "i1",
+    "U8": "u1",
+    "I16": "<i2",
+    "I32": "<i4",
+}
+"""Safetensors' word for a kind of number → numpy's, which has none for bfloat16."""
 
 
 class Shards(Vectors):
@@ -53,7 +62,11 @@ class Shards(Vectors):
         if len(widths) > 1:
             told = ", ".join(f"{path} has {width} columns" for width, path in widths.items())
             raise InputError(f"{told}: expected shards of one width")
-        self.parts, self.name, self.kind = parts, name, " and ".join(sorted({part.kind for part in parts}))
+        self.parts, self.name, self.kind = (
+            parts,
+            name,
+            " and ".join(sorted({part.kind for part in parts})),
+        )
         self.starts = np.cumsum([0, *(part.shape[0] for part in parts)])
         self.shape = int(self.starts[-1]), parts[0].shape[1]
         columns = {part.id_column for part in parts}
@@ -93,23 +106,27 @@ def in_memory(X: Any, name: str = "embeddings") -> Vectors:
 
 
 def open_vectors(path: Path, column: str = "") -> Vectors:
-    """The vectors of a file, or of the files of one form in a folder, in the order of their names, 2 before 10.
+    """The vectors of a file, or of the files of one form in a folder, in the order of their names,
+    2 before 10.
 
     Of a folder, files that hold something else beside the vectors, such as ids, are left aside.
 
     Args:
         path: file or folder.
-        column: of parquet and JSON lines the field, of `.npz` and `.safetensors` the array that holds the vectors; by
-            default the only one there is.
+        column: of parquet and JSON lines the field, of `.npz` and `.safetensors` the array that
+            holds the vectors; by default the only one there is.
 
     Raises:
-        InputError: for a form that is not read, and for a file in which there is no matrix of numbers.
+        InputError: for a form that is not read, and for a file in which there is no matrix of
+            numbers.
     """
     path = Path(path)
     if path.is_dir():
         return _folder(path, column)
     if not path.is_file():
-        raise InputError(f"no file {path}: expected vectors as {', '.join(FORMS)}, or a folder of such files")
+        raise InputError(
+            f"no file {path}: expected vectors as {', '.join(FORMS)}, or a folder of such files"
+        )
     form = form_of(path)
     if form not in FORMS:
         refused = f"vectors are read from {', '.join(FORMS)}, not from {form or 'such a file'!r}"
@@ -119,7 +136,9 @@ def open_vectors(path: Path, column: str = "") -> Vectors:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that vectors are read from: the file itself, or those of a folder in their order."""
+    """The files that vectors are read from: the file itself, or those of a folder in their
+    order.
+    """
     if not path.is_dir():
         return [path]
     there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
@@ -162,7 +181,9 @@ def _folder(path: Path, column: str) -> Vectors:
 
 
 def _ids_beside(files: Sequence[Path], rows: int) -> Sequence[Name]:
-    """The ids in an array of so many, of a file that is named for them; none without such a file."""
+    """The ids in an array of so many, of a file that is named for them; none without such a
+    file.
+    """
     for file in files:
         if file.suffix.lower() != ".npy" or not naming([file.stem]):
             continue
@@ -206,21 +227,27 @@ def _npz(path: Path, column: str) -> Vectors:
                 continue
             with _numpy_damage_told(path), suppress(NoMatrixError), members.open(member) as file:
                 headers[member.removesuffix(".npy")] = _npy_header(file)
-        shapes = {name: shape for name, (shape, _, dtype) in headers.items() if dtype.kind in NUMBERS}
+        shapes = {
+            name: shape for name, (shape, _, dtype) in headers.items() if dtype.kind in NUMBERS
+        }
         matrices = [name for name, shape in shapes.items() if len(shape) == 2]
         if not matrices and len(arrays.files) == 1:
             matrices = arrays.files  # What is wrong with it is told below.
         array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers")
         with _numpy_damage_told(path):
             X = arrays[array]
-            of_rows = {name: dtype for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1]}
+            of_rows = {
+                name: dtype for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1]
+            }
             id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
             ids = arrays[id_column].tolist() if id_column else ()
     return Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
-    """Shape, whether columns lie behind each other, and kind of an array of numpy, by its header."""
+    """Shape, whether columns lie behind each other, and kind of an array of numpy, by its
+    header.
+    """
     version = np.lib.format.read_magic(file)
     first = version == (1, 0)  # All later versions count the bytes of the header by four.
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
@@ -257,7 +284,9 @@ def _safetensors(path: Path, column: str) -> Vectors:
             kinds = {name: each.get_dtype() for name, each in slices.items()}
             shapes = {name: each.get_shape() for name, each in slices.items()}
     except SafetensorError as error:
-        raise InputError(f"{path} is not a whole safetensors file ({error}): write it again") from None
+        raise InputError(
+            f"{path} is not a whole safetensors file ({error}): write it again"
+        ) from None
     readable = [name for name, kind in kinds.items() if kind in TENSORS]
     matrices = [name for name in readable if len(shapes[name]) == 2]
     tensor = chosen(column, matrices, list(kinds), str(path), "a matrix of numbers")
@@ -275,7 +304,10 @@ def _vecs(dtype: str) -> Callable[[Path, str], Vectors]:
         D, size = int(lead[0]) if len(lead) else 0, path.stat().st_size
         row = 4 + D * np.dtype(dtype).itemsize
         if D < 1 or size % row:
-            raise InputError(f"{path} of {size:,} bytes is no file of rows of {D} numbers, each behind its length")
+            raise InputError(
+                f"{path} of {size:,} bytes is no file of rows of {D} numbers, each behind "
+                "its length"
+            )
         return Records(path, 0, (size // row, D), dtype, lead=1)
 
     return opened
@@ -310,15 +342,19 @@ FORMS: dict[str, Callable[[Path, str], Vectors]] = {
     ".jsonl.gz": packed_json_lines,
     ".ndjson.gz": packed_json_lines,
 }
-"""what is read, by its ending in small letters"""
+"""What is read, by its ending in small letters."""
 
 _HDF5 = "save each matrix by itself, np.save('train.npy', h5py.File('{path}')['train'][:])"
-_TEXT = "make a matrix of its numbers, np.save('X.npy', np.loadtxt('{path}')), by usecols without words"
+_TEXT = (
+    "make a matrix of its numbers, np.save('X.npy', np.loadtxt('{path}')), by usecols without words"
+)
 _TABLE = "make a matrix of its numbers, np.save('X.npy', pd.read_csv('{path}')[columns].to_numpy())"
 _PICKLE = "it may hold code that is run: where it was made, save plain numbers, np.save('X.npy', X)"
 _PACKED = "unpack it first"
 _ARROW = "write it as parquet, datasets.Dataset.from_file('{path}').to_parquet('X.parquet')"
-_JSON = "write each vector, or object with one, on a line of its own, jq -c '.[]' '{path}' > X.jsonl"
+_JSON = (
+    "write each vector, or object with one, on a line of its own, jq -c '.[]' '{path}' > X.jsonl"
+)
 _INDEX = "take the vectors out, np.save('X.npy', faiss.read_index('{path}').reconstruct_n())"
 WAYS_OUT = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),
@@ -330,7 +366,7 @@ WAYS_OUT = {
     **dict.fromkeys((".json", ".json.gz"), _JSON),
     **dict.fromkeys((".faiss", ".index"), _INDEX),
 }
-"""what to do with a file that is not read, by its ending"""
+"""What to do with a file that is not read, by its ending."""
 
 
 def _without_digits(path: Path) -> str:

@@ -1,4 +1,6 @@
-"""The microworld: English whose meaning is known. `World` has the knobs, `make_set` every dataset's stand-in."""
+"""The microworld: English whose meaning is known. `World` has the knobs, `make_set` every dataset's
+stand-in.
+"""
 
 from microworld.make import SIZES, make_set
 from microworld.pairs import Flavour, graded_pairs

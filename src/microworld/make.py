@@ -10,7 +10,16 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from microworld.pairs import Flavour, entailments, graded_pairs, paraphrases
-from microworld.texts import GOODS, Labelled, phrases, posts, questions, retrieval, sentiments, subjectivity
+from microworld.texts import (
+    GOODS,
+    Labelled,
+    phrases,
+    posts,
+    questions,
+    retrieval,
+    sentiments,
+    subjectivity,
+)
 from microworld.vocabulary import render, table
 from microworld.world import World, draw_split
 from repro.seeding import make_rng
@@ -20,7 +29,9 @@ from repro.types import one_of
 SIZES: dict[str, dict[str, int]] = {}
 """Set → split → how many sentences or pairs; modest, because notebooks run live on two cores."""
 FLAVOURS: dict[str, Flavour] = {}
-"""The years differ as the real ones do: in how much wording is shared and how long the sentences are."""
+"""The years differ as the real ones do: in how much wording is shared and how long the sentences
+are.
+"""
 for _name, _split, _size, _differ, _unsaid in table("sets"):
     SIZES.setdefault(_name, {})[_split] = int(_size)
     if _differ:
@@ -28,18 +39,31 @@ for _name, _split, _size, _differ, _unsaid in table("sets"):
 WORDINGS = 5  # Captions per image
 
 
-def make_set(name: str, split: str, *, seed: int = 0, size: int | None = None, world: World | None = None) -> DataSet:
+def make_set(
+    name: str,
+    split: str,
+    *,
+    seed: int = 0,
+    size: int | None = None,
+    world: World | None = None,
+) -> DataSet:
     """The microworld's stand-in for one split of a dataset; `all` joins every split.
 
-    The same `seed` gives the same bytes. `size` counts the sentences of the corpus (`wiki`); other sets have their
-    fixed size.
+    The same `seed` gives the same bytes. `size` counts the sentences of the corpus (`wiki`); other
+    sets have their fixed size.
     """
     sizes = SIZES[one_of(name, tuple(SIZES), "microworld set")]
     one_of(split, tuple(dict.fromkeys((*sizes, "all"))), f"split of {name}")
     world = world or World()
     if split in sizes:
         n = size if name == "wiki" and size is not None else sizes[split]
-        return _make(name, world, split, n, make_rng(seed, "microworld set", name, split, world.seed))
+        return _make(
+            name,
+            world,
+            split,
+            n,
+            make_rng(seed, "microworld set", name, split, world.seed),
+        )
     parts = [make_set(name, part, seed=seed, size=size, world=world) for part in sizes]
     return parts[0] if len(parts) == 1 else _join(parts)
 
@@ -72,7 +96,14 @@ def _make(name: str, world: World, split: str, n: int, rng: np.random.Generator)
     if name == "sst2":
         labels = [str(int(label == "positive")) for label in labels]
     if len(texts) == 2:
-        return LabelledPairs(name, "microworld", split, tuple(texts[0]), tuple(texts[1]), np.array(labels))
+        return LabelledPairs(
+            name,
+            "microworld",
+            split,
+            tuple(texts[0]),
+            tuple(texts[1]),
+            np.array(labels),
+        )
     return LabelledTexts(name, "microworld", split, tuple(texts[0]), np.array(labels))
 
 
@@ -88,10 +119,20 @@ def _scored(name: str, world: World, split: str, n: int, rng: np.random.Generato
     """Graded pairs; subsets are thirds by length."""
     pairs = graded_pairs(world, n, rng, split=split, flavour=FLAVOURS[name])
     words = np.array([len(text.split()) for text in pairs.texts1])
-    subsets = np.array(["short", "medium", "long"])[np.searchsorted(np.quantile(words, [1 / 3, 2 / 3]), words)]
+    subsets = np.array(["short", "medium", "long"])[
+        np.searchsorted(np.quantile(words, [1 / 3, 2 / 3]), words)
+    ]
     # SICK's scale runs from 1 to 5, the others' from 0.
     scores = 1 + 4 * pairs.similarity if name == "sickr" else 5 * pairs.similarity
-    return ScoredPairs(name, "microworld", split, tuple(pairs.texts1), tuple(pairs.texts2), scores, subsets)
+    return ScoredPairs(
+        name,
+        "microworld",
+        split,
+        tuple(pairs.texts1),
+        tuple(pairs.texts2),
+        scores,
+        subsets,
+    )
 
 
 def _wiki(world: World, n: int, rng: np.random.Generator) -> Corpus:
@@ -108,8 +149,14 @@ def _wiki(world: World, n: int, rng: np.random.Generator) -> Corpus:
 def _join(parts: list[DataSet]) -> DataSet:
     """Sets of one kind, one after the other."""
     columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
-    joined = {name: tuple(chain(*each)) for name, each in columns.items() if isinstance(each[0], tuple)}
-    arrays = {name: np.concatenate(each) for name, each in columns.items() if isinstance(each[0], np.ndarray)}
+    joined = {
+        name: tuple(chain(*each)) for name, each in columns.items() if isinstance(each[0], tuple)
+    }
+    arrays = {
+        name: np.concatenate(each)
+        for name, each in columns.items()
+        if isinstance(each[0], np.ndarray)
+    }
     return replace(parts[0], split="all", **joined, **arrays)  # type: ignore[arg-type]
 
 
@@ -117,23 +164,31 @@ DIM, WINDOW = 50, 4
 
 
 def word_vectors(texts: list[str], *, name: str) -> WordVectors:
-    """Positive pointwise mutual information of words within `WINDOW` places, reduced to `DIM` by truncated SVD.
+    """Positive pointwise mutual information of words within `WINDOW` places, reduced to `DIM` by
+    truncated SVD.
 
-    Rows are in frequency order, as in GloVe's files; signs are fixed so that the same texts give the same bytes.
+    Rows are in frequency order, as in GloVe's files; signs are fixed so that the same texts give
+    the same bytes.
 
     References:
         Levy and Goldberg (2014), Neural word embedding as implicit matrix factorization.
     """
     lines = [text.lower().replace(",", " ").rstrip(".?!").split() for text in texts]
     counts = Counter(chain.from_iterable(lines))
-    row = {word: rank for rank, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)))}
+    row = {
+        word: rank
+        for rank, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)))
+    }
     left, right = [], []
     for line in lines:
         ids = [row[word] for word in line]
         for step in range(1, WINDOW + 1):
             left += ids[:-step]
             right += ids[step:]
-    pairs = sparse.coo_matrix((np.ones(len(left)), (left, right)), shape=(len(row), len(row))).tocsr()
+    pairs = sparse.coo_matrix(
+        (np.ones(len(left)), (left, right)),
+        shape=(len(row), len(row)),
+    ).tocsr()
     pairs = (pairs + pairs.T).tocoo()
     total = np.asarray(pairs.sum(axis=1)).ravel()
     pmi = np.log(pairs.data * total.sum() / (total[pairs.row] * total[pairs.col]))

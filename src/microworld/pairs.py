@@ -6,11 +6,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, POLARITY, Frames, render
+from microworld.vocabulary import (
+    ABSENT,
+    ACTION,
+    AGENT,
+    FACTORS,
+    LISTS,
+    OBJECT,
+    PLACE,
+    POLARITY,
+    Frames,
+    render,
+)
 from microworld.world import World, draw_split, in_split
 from repro.types import InputError
 
-ATTEMPTS = 12  # How often a changed frame that fell into another split is changed anew before its pair is given up
+# How often a changed frame that fell into another split is changed anew before its pair is given up
+ATTEMPTS = 12
 BINS = 20  # Graded pairs are spread evenly over so many equal steps of the score
 PARAPHRASES = 0.6  # Share of true paraphrases
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
@@ -25,8 +37,10 @@ PairLists = tuple[list[str], list[str], list[str]]
 class Flavour(NamedTuple):
     """What one set of graded pairs is like."""
 
-    differ: float = 0.4  # How often a value that both sentences share is surely said by different words
-    unsaid: float = 0.6  # How often an optional factor is left unsaid: the more, the shorter the sentences
+    # How often a value that both sentences share is surely said by different words
+    differ: float = 0.4
+    # How often an optional factor is left unsaid: the more, the shorter the sentences
+    unsaid: float = 0.6
 
 
 class GradedPairs(NamedTuple):
@@ -40,13 +54,21 @@ class GradedPairs(NamedTuple):
 
 
 def graded_pairs(
-    world: World, n: int, rng: np.random.Generator, *, split: str = "all", flavour: Flavour | None = None
+    world: World,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    split: str = "all",
+    flavour: Flavour | None = None,
 ) -> GradedPairs:
     """Draw n pairs of sentences, their frame similarity spread evenly over 0 … 1."""
     flavour = flavour or Flavour()
     first, second = _candidates(world, 12 * n, rng, split, flavour.unsaid)
     if len(first) < n:
-        raise InputError(f"{n} graded pairs asked for, but only {len(first)} could be drawn: raise factors or values")
+        raise InputError(
+            f"{n} graded pairs asked for, but only {len(first)} could be drawn: raise "
+            "factors or values"
+        )
     similarity = world.similarity(first, second)
     # The bins take turns, so a short bin is made up for by the others.
     bins = np.minimum((similarity * BINS).astype(np.int64), BINS - 1)
@@ -63,7 +85,8 @@ def graded_pairs(
 def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> PairLists:
     """Make n pairs of sentences in different words, label 1 if they mean the same.
 
-    The others are hard: half say the same with roles swapped, half change one factor to another group.
+    The others are hard: half say the same with roles swapped, half change one factor to another
+    group.
     """
     first = draw_split(world, n, rng, split)
     first[:, OBJECT] %= len(FACTORS[AGENT])  # only beings can change roles
@@ -73,17 +96,28 @@ def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = 
     changed = (labels == 0) & ~swapped
     second[changed] = _change_one(first[changed], rng, world)
     wording = render(first, rng)
-    return wording.texts, render(second, rng, other=(first, wording)).texts, [str(label) for label in labels]
+    return (
+        wording.texts,
+        render(second, rng, other=(first, wording)).texts,
+        [str(label) for label in labels],
+    )
 
 
 def entailments(
-    world: World, n: int, rng: np.random.Generator, *, split: str = "all", shares: Sequence[float] = (0.34, 0.33, 0.33)
+    world: World,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    split: str = "all",
+    shares: Sequence[float] = (0.34, 0.33, 0.33),
 ) -> PairLists:
-    """Make n pairs of premise and hypothesis with their label, `shares` of entailment, neutral and contradiction.
+    """Make n pairs of premise and hypothesis with their label, `shares` of entailment, neutral and
+    contradiction.
 
-    From a specific frame comes a general one, by leaving a factor unsaid or naming a group for its member. What is
-    said of the specific holds of the general; what is denied of the general is denied of the specific; the other two
-    directions are neutral. Denying one side, or its antonym, contradicts. So negation alone gives nothing away.
+    From a specific frame comes a general one, by leaving a factor unsaid or naming a group for its
+    member. What is said of the specific holds of the general; what is denied of the general is
+    denied of the specific; the other two directions are neutral. Denying one side, or its antonym,
+    contradicts. So negation alone gives nothing away.
     """
     specific = draw_split(world, n, rng, split)
     if world.has_polarity:
@@ -91,21 +125,38 @@ def entailments(
     general = _generalise(specific, rng)
     labels = rng.choice(np.array([ENTAILMENT, NEUTRAL, CONTRADICTION]), size=n, p=shares)
     denied = (rng.random(n) < 0.35) & world.has_polarity
-    # Premise specific where the specific is what is known: said and entailed, denied and open, said and contradicted.
+    # Premise specific where the specific is what is known: said and entailed, denied and open, said
+    # and contradicted.
     from_specific = (labels == NEUTRAL) == denied
     premise = np.where(from_specific[:, None], specific, general)
     hypothesis = np.where(from_specific[:, None], general, specific)
     contradicts = labels == CONTRADICTION
     by_antonym = contradicts & ~denied & np.isin(specific[:, ACTION], list(ANTONYM))
-    hypothesis[by_antonym, ACTION] = [ANTONYM[action] for action in specific[by_antonym, ACTION].tolist()]
+    hypothesis[by_antonym, ACTION] = [
+        ANTONYM[action] for action in specific[by_antonym, ACTION].tolist()
+    ]
     if world.has_polarity:
         premise[:, POLARITY] = denied
-        hypothesis[:, POLARITY] = np.where(contradicts & ~by_antonym, 1 - premise[:, POLARITY], premise[:, POLARITY])
+        hypothesis[:, POLARITY] = np.where(
+            contradicts & ~by_antonym,
+            1 - premise[:, POLARITY],
+            premise[:, POLARITY],
+        )
     wording = render(premise, rng, plain=True)
-    return wording.texts, render(hypothesis, rng, other=(premise, wording), plain=True).texts, labels.tolist()
+    return (
+        wording.texts,
+        render(hypothesis, rng, other=(premise, wording), plain=True).texts,
+        labels.tolist(),
+    )
 
 
-def _candidates(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float) -> tuple[Frames, Frames]:
+def _candidates(
+    world: World,
+    n: int,
+    rng: np.random.Generator,
+    split: str,
+    unsaid: float,
+) -> tuple[Frames, Frames]:
     """Up to n distinct pairs of frames of one split, from copies to strangers."""
     first = draw_split(world, n, rng, split, unsaid)
     closeness = rng.random(n)
@@ -119,13 +170,21 @@ def _candidates(world: World, n: int, rng: np.random.Generator, split: str, unsa
         second[rows] = _mutate(first[rows], closeness[rows], rng, world)
     pairs = [one.tobytes() + other.tobytes() for one, other in zip(first, second, strict=True)]
     seen = np.zeros(len(pairs), dtype=bool)
-    seen[list(dict(zip(reversed(pairs), range(len(pairs))[::-1], strict=True)).values())] = True  # where it comes first
+    # Where it comes first
+    seen[list(dict(zip(reversed(pairs), range(len(pairs))[::-1], strict=True)).values())] = True
     kept = seen & in_split(second.T, split)
     return first[kept], second[kept]
 
 
-def _mutate(frames: Frames, closeness: NDArray[np.float64], rng: np.random.Generator, world: World) -> Frames:
-    """Another frame for each: a factor stays with probability `closeness`, else moves to a near or far value."""
+def _mutate(
+    frames: Frames,
+    closeness: NDArray[np.float64],
+    rng: np.random.Generator,
+    world: World,
+) -> Frames:
+    """Another frame for each: a factor stays with probability `closeness`, else moves to a near or
+    far value.
+    """
     drawn = world.draw(len(frames), rng)
     changed = frames.copy()
     for column, factor in enumerate(FACTORS[: world.factors]):
@@ -144,9 +203,14 @@ def _mutate(frames: Frames, closeness: NDArray[np.float64], rng: np.random.Gener
 
 
 def _sibling(
-    values: NDArray[np.int64], groups: NDArray[np.int64], allowed: NDArray[np.int64], rng: np.random.Generator
+    values: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    allowed: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """A random other value of the same group; the value itself where it has no sibling or is unsaid."""
+    """A random other value of the same group; the value itself where it has no sibling or is
+    unsaid.
+    """
     members = np.bincount(groups[allowed], minlength=groups.max() + 1)
     firsts = np.searchsorted(groups[allowed], np.arange(len(members)))
     rows = np.flatnonzero((values != ABSENT) & (members[groups[values]] > 1))
@@ -159,14 +223,18 @@ def _sibling(
 
 
 def swap_roles(frames: Frames) -> Frames:
-    """Who acts and who is acted upon change places; only beings act, so the objects must be beings."""
+    """Who acts and who is acted upon change places; only beings act, so the objects must be
+    beings.
+    """
     swapped = frames.copy()
     swapped[:, [AGENT, OBJECT]] = frames[:, [OBJECT, AGENT]]
     return swapped
 
 
 def _change_one(frames: Frames, rng: np.random.Generator, world: World) -> Frames:
-    """Move agent, action or object of each frame to a value of another group, if the world has another."""
+    """Move agent, action or object of each frame to a value of another group, if the world has
+    another.
+    """
     changed = frames.copy()
     columns = rng.integers(3, size=len(frames))
     for column in (AGENT, ACTION, OBJECT):
@@ -181,11 +249,18 @@ def _change_one(frames: Frames, rng: np.random.Generator, world: World) -> Frame
 
 
 def _generalise(frames: Frames, rng: np.random.Generator) -> Frames:
-    """Leave one factor unsaid that is said, or name the group of agent or object instead of its member."""
+    """Leave one factor unsaid that is said, or name the group of agent or object instead of its
+    member.
+    """
     general = frames.copy()
     optional = frames[:, PLACE:POLARITY] != ABSENT
-    # One said optional factor of each frame at random; the column is meaningless where none is said.
-    column = PLACE + np.argmax(np.where(optional, rng.random(optional.shape), -1.0), axis=1) if optional.size else None
+    # One said optional factor of each frame at random; the column is meaningless where none is
+    # said.
+    column = (
+        PLACE + np.argmax(np.where(optional, rng.random(optional.shape), -1.0), axis=1)
+        if optional.size
+        else None
+    )
     by_noun = ~optional.any(axis=1) | (rng.random(len(frames)) < 0.4)
     if column is not None:
         rows = np.flatnonzero(~by_noun)

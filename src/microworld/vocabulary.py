@@ -1,16 +1,17 @@
-"""The words, which are tables in `words/`: English agreement, what can vary in a meaning, and sentences that say it.
+"""The words, which are tables in `words/`: English agreement, what can vary in a meaning, and
+sentences that say it.
 
-Common words only, so that a WordPiece vocabulary trained on any English knows them. A cell of `words/` may hold
-synonyms with bars between them; a lone hyphen stands for no word at all.
+Common words only, so that a WordPiece vocabulary trained on any English knows them. A cell of
+`words/` may hold synonyms with bars between them; a lone hyphen stands for no word at all.
 
-A meaning is a frame, a row of values of some factors. A value's place in the tree factor → class → group is its
-meaning: two values are alike as far as they share their group (a pet, a vehicle) or their class (an animal, a thing).
-Group names are words too, the general terms. Anyone can act; anyone and anything can be acted upon: ten animate groups,
-then ten of things, are twenty topics.
+A meaning is a frame, a row of values of some factors. A value's place in the tree factor → class →
+group is its meaning: two values are alike as far as they share their group (a pet, a vehicle) or
+their class (an animal, a thing). Group names are words too, the general terms. Anyone can act;
+anyone and anything can be acted upon: ten animate groups, then ten of things, are twenty topics.
 
-A template says a frame in two ways, affirmed and denied, with slots: A the agent and O the object with their articles,
-V past, N participle, G gerund and B base form of the verb. What a template has no slot for (place, time, manner)
-follows it or is fronted.
+A template says a frame in two ways, affirmed and denied, with slots: A the agent and O the object
+with their articles, V past, N participle, G gerund and B base form of the verb. What a template has
+no slot for (place, time, manner) follows it or is fronted.
 """
 
 from collections.abc import Sequence
@@ -25,14 +26,19 @@ from numpy.typing import NDArray
 
 def table(name: str) -> list[list[str]]:
     """The rows of a table in `words/`, its header left out."""
-    lines = (files("microworld") / "words" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    lines = (
+        (files("microworld") / "words" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    )
     return [["" if cell == "-" else cell for cell in line.split("\t")] for line in lines]
 
 
 LISTS: dict[str, tuple[str, ...]] = {}
 for _list, _entry in table("lists"):
     LISTS[_list] = (*LISTS.get(_list, ()), _entry)
-_VERBS = {base: (past, participle) for base, past, participle in (row.split("|") for row in LISTS["irregular verb"])}
+_VERBS = {
+    base: (past, participle)
+    for base, past, participle in (row.split("|") for row in LISTS["irregular verb"])
+}
 _NOUNS = dict(row.split("|") for row in LISTS["irregular noun"])
 
 
@@ -47,7 +53,9 @@ class Verb(NamedTuple):
 
 @cache
 def inflect(phrase: str) -> Verb:
-    """The forms of a verb phrase; its first word changes, the rest stays: look at, looked at, looking at."""
+    """The forms of a verb phrase; its first word changes, the rest stays: look at, looked at,
+    looking at.
+    """
     base, _, rest = phrase.partition(" ")
     stem = base + base[-1] if base in LISTS["verb that doubles"] else base
     if base in _VERBS:
@@ -66,7 +74,9 @@ def inflect(phrase: str) -> Verb:
 @cache
 def with_article(phrase: str) -> str:
     """The phrase after `a` or `an`, by its first sound."""
-    vowel = phrase[0].lower() in "aeiou" and not phrase.startswith(("uni", "use", "usual", "one", "eu"))
+    vowel = phrase[0].lower() in "aeiou" and not phrase.startswith(
+        ("uni", "use", "usual", "one", "eu")
+    )
     return f"{'an' if vowel or phrase.startswith(('hour', 'honest')) else 'a'} {phrase}"
 
 
@@ -94,8 +104,9 @@ def sentence(body: str, end: str = ".") -> str:
 
 Frames: TypeAlias = NDArray[np.int64]
 """Value ids (n, factors), one column per factor in the order of `NAMES`; -1 where left unsaid."""
-# Likeness of two values that share their class only, their group as well, or are the same value. Each level adds the
-# kernel [same class], [same group] or [same value], all positive semidefinite, so the sum is too.
+# Likeness of two values that share their class only, their group as well, or are the same value.
+# Each level adds the kernel [same class], [same group] or [same value], all positive semidefinite,
+# so the sum is too.
 SAME_CLASS, SAME_GROUP, SAME_VALUE = 0.15, 0.45, 1.0
 
 
@@ -124,18 +135,29 @@ class Factor:
 
 
 def _factor(name: str, weight: float, *sources: str) -> Factor:
-    """A factor of the rows in `words/factors.tsv` that carry one of these names; its own without any."""
+    """A factor of the rows in `words/factors.tsv` that carry one of these names; its own without
+    any.
+    """
     rows = [row[1:] for row in table("factors") if row[0] in (sources or (name,))]
     classes, groups = (list(dict.fromkeys(row[level] for row in rows)) for level in (0, 1))
     class_of, group_of = (
-        np.array([names.index(row[level]) for row in rows]) for level, names in enumerate((classes, groups))
+        np.array([names.index(row[level]) for row in rows])
+        for level, names in enumerate((classes, groups))
     )
     synonyms = tuple(tuple(row[2].split("|")) for row in rows)
-    return Factor(name, weight, not sources and name != "action", synonyms, group_of, class_of, tuple(groups))
+    return Factor(
+        name,
+        weight,
+        not sources and name != "action",
+        synonyms,
+        group_of,
+        class_of,
+        tuple(groups),
+    )
 
 
-# Column order of a frame: who, does what, to whom or what, where, of what kind, how, when. The eighth, polarity,
-# is no summand of the similarity but multiplies it, so it is no Factor.
+# Column order of a frame: who, does what, to whom or what, where, of what kind, how, when. The
+# eighth, polarity, is no summand of the similarity but multiplies it, so it is no Factor.
 FACTORS: tuple[Factor, ...] = (
     _factor("agent", 0.21, "being"),
     _factor("action", 0.23),
@@ -154,21 +176,33 @@ ABSENT = -1  # Stands in a frame for a factor left unsaid
 
 TEMPLATES = table("templates")  # (affirmed, denied, end mark)
 _PLAIN = 11  # the first so many say that it happened or did not, and nothing else
-_UNFRONTED = frozenset({4, 8, 9, 13})  # "yesterday, this is the car that …" would date the pointing, not the deed
+# "yesterday, this is the car that …" would date the pointing, not the deed
+_UNFRONTED = frozenset({4, 8, 9, 13})
 _NOMINAL = len(TEMPLATES) - 1
-_ORDERS = ((MANNER, PLACE, TIME), (MANNER, TIME, PLACE), (PLACE, MANNER, TIME), (PLACE, TIME, MANNER))
+_ORDERS = (
+    (MANNER, PLACE, TIME),
+    (MANNER, TIME, PLACE),
+    (PLACE, MANNER, TIME),
+    (PLACE, TIME, MANNER),
+)
 
 
 def _words(factor: Factor) -> NDArray[np.object_]:
-    """Words by value and synonym; then the groups by name ("some pet"), and last, where `ABSENT` finds it, no word."""
+    """Words by value and synonym; then the groups by name ("some pet"), and last, where `ABSENT`
+    finds it, no word.
+    """
     said = [*factor.synonyms, *((group,) for group in factor.groups), ("",)]
     most = max(map(len, said))
-    return np.array([[*synonyms, *[""] * (most - len(synonyms))] for synonyms in said], dtype=object)
+    return np.array(
+        [[*synonyms, *[""] * (most - len(synonyms))] for synonyms in said],
+        dtype=object,
+    )
 
 
 _WORDS = [_words(factor) for factor in FACTORS]
 _COUNTS = [np.maximum((words != "").sum(axis=1), 1) for words in _WORDS]
-# A verb of several words makes no noun ("the looking at of the car"): what says so is said plainly instead.
+# A verb of several words makes no noun ("the looking at of the car"): what says so is said plainly
+# instead.
 _COMPOUND = np.array([[" " in verb for verb in verbs] for verbs in _WORDS[ACTION]])
 
 
@@ -193,11 +227,12 @@ def render(
     differ: float = 1.0,
     plain: bool = False,
 ) -> Wording:
-    """Say each frame once, in a drawn template with drawn synonyms, articles and order of place, time and manner.
+    """Say each frame once, in a drawn template with drawn synonyms, articles and order of place,
+    time and manner.
 
-    With `other` frames and their wording, in another template and, with the probability `differ`, by another synonym
-    wherever the two frames share a value that has one. `plain` keeps to templates that state the frame, no more and no
-    less: no question, no hearsay.
+    With `other` frames and their wording, in another template and, with the probability `differ`,
+    by another synonym wherever the two frames share a value that has one. `plain` keeps to
+    templates that state the frame, no more and no less: no question, no hearsay.
     """
     n, kinds = len(frames), _PLAIN if plain else len(TEMPLATES)
     picks, templates = _pick_synonyms(frames, rng, other, differ), rng.integers(kinds, size=n)
@@ -208,14 +243,20 @@ def render(
     denied = frames[:, POLARITY] if frames.shape[1] > POLARITY else np.zeros(n, dtype=np.int64)
     articles = rng.random((n, 2)) < 0.7
     orders = rng.integers(len(_ORDERS), size=n)
-    fronts = rng.integers(3 * len(_ORDERS[0]), size=n)  # a third of the sentences front one of place, time, manner
+    # A third of the sentences front one of place, time, manner
+    fronts = rng.integers(3 * len(_ORDERS[0]), size=n)
     drawn = (column.tolist() for column in (denied, templates, articles, orders, fronts))
     return Wording(list(zip(spoken(frames, picks), *drawn, strict=True)), picks, templates)
 
 
 def spoken(frames: Frames, picks: NDArray[np.int64]) -> list[tuple[str, ...]]:
-    """The words of each frame's seven factors; none where one is unsaid or the world has no such factor."""
-    columns = [words[frames[:, i], picks[:, i]].tolist() for i, words in enumerate(_WORDS[: picks.shape[1]])]
+    """The words of each frame's seven factors; none where one is unsaid or the world has no such
+    factor.
+    """
+    columns = [
+        words[frames[:, i], picks[:, i]].tolist()
+        for i, words in enumerate(_WORDS[: picks.shape[1]])
+    ]
     return list(zip(*columns, *[[""] * len(frames)] * (len(FACTORS) - len(columns)), strict=True))
 
 
@@ -229,13 +270,24 @@ def say(
 ) -> str:
     """One sentence of the words of a frame, every choice that `render` draws given.
 
-    `articles` say whether agent and object take `the`; the phrase with the number `front`, if any, comes first.
+    `articles` say whether agent and object take `the`; the phrase with the number `front`, if any,
+    comes first.
     """
     agent, action, thing, _, adjective, _, _ = words
     verb, noun = inflect(action), f"{adjective} {thing}" if adjective else thing
-    nouns = [f"the {each}" if the else with_article(each) for each, the in zip((agent, noun), articles, strict=True)]
+    nouns = [
+        f"the {each}" if the else with_article(each)
+        for each, the in zip((agent, noun), articles, strict=True)
+    ]
     pattern, end = TEMPLATES[template][denied], TEMPLATES[template][2]
-    body = pattern.format(A=nouns[0], O=nouns[1], B=verb.base, V=verb.past, N=verb.participle, G=verb.gerund)
+    body = pattern.format(
+        A=nouns[0],
+        O=nouns[1],
+        B=verb.base,
+        V=verb.past,
+        N=verb.participle,
+        G=verb.gerund,
+    )
     rest = [words[column] for column in _ORDERS[order] if words[column]]
     if front < len(rest) and end == "." and template not in _UNFRONTED:
         body = f"{rest.pop(front)}, {body}"
@@ -243,14 +295,21 @@ def say(
 
 
 def _pick_synonyms(
-    frames: Frames, rng: np.random.Generator, other: tuple[Frames, Wording] | None, differ: float
+    frames: Frames,
+    rng: np.random.Generator,
+    other: tuple[Frames, Wording] | None,
+    differ: float,
 ) -> NDArray[np.int64]:
     picks = []
     for column, values in enumerate(frames.T[: len(FACTORS)]):
         counts, draws = _COUNTS[column][values], rng.random(len(frames))
         picks.append((draws * counts).astype(np.int64))
         if other is not None:
-            shared = (other[0][:, column] == values) & (counts > 1) & (rng.random(len(frames)) < differ)
-            moved = (other[1].picks[:, column] + 1 + (draws * (counts - 1)).astype(np.int64)) % counts
+            shared = (
+                (other[0][:, column] == values) & (counts > 1) & (rng.random(len(frames)) < differ)
+            )
+            moved = (
+                other[1].picks[:, column] + 1 + (draws * (counts - 1)).astype(np.int64)
+            ) % counts
             picks[-1] = np.where(shared, moved, picks[-1])
     return np.stack(picks, axis=1)

@@ -1,8 +1,9 @@
 """The world: frames, how alike two of them are, and the ideal embedding whose dimension is known.
 
-A frame is a row of value ids, one column per factor (`vocabulary.NAMES`), polarity last: 0 affirmed, 1 negated; -1
-where the sentence leaves a factor unsaid. Its ideal embedding is the concatenation of √c_f times the embeddings of
-its values, normalised; negation multiplies a similarity by 0.4. So cosine similarity *is* meaning similarity.
+A frame is a row of value ids, one column per factor (`vocabulary.NAMES`), polarity last: 0
+affirmed, 1 negated; -1 where the sentence leaves a factor unsaid. Its ideal embedding is the
+concatenation of √c_f times the embeddings of its values, normalised; negation multiplies a
+similarity by 0.4. So cosine similarity *is* meaning similarity.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, PLACE, 
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim, check_same_length
 
-UNLIKE_POLARITY = 0.4  # What a similarity is multiplied by when one frame affirms and the other denies
+# What a similarity is multiplied by when one frame affirms and the other denies
+UNLIKE_POLARITY = 0.4
 NEGATED = 0.15  # Share of negated frames
 SPLITS = {"train": (0.0, 0.6), "dev": (0.6, 0.7), "test": (0.7, 1.0), "all": (0.0, 1.0)}
 """Which frames belong to a split, as a span of hashes."""
@@ -28,7 +30,8 @@ class World:
     """A world of `factors` factors with at most `values` values each.
 
     Args:
-        factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of `vocabulary.NAMES`.
+        factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of
+            `vocabulary.NAMES`.
         values: The most values a factor keeps; None keeps all. Fewer values, lower dimension.
         seed: Draws which values are kept, and is mixed into every draw of frames.
     """
@@ -39,7 +42,10 @@ class World:
 
     def __post_init__(self) -> None:
         if check_dim(self.factors, limit=len(NAMES), what="factors") < 3:
-            raise InputError(f"factors is {self.factors}: expected 3 to {len(NAMES)}; a sentence needs {NAMES[:3]}")
+            raise InputError(
+                f"factors is {self.factors}: expected 3 to {len(NAMES)}; a sentence needs "
+                f"{NAMES[:3]}"
+            )
         if self.values is not None and check_dim(self.values, what="values") < 2:
             raise InputError(f"values is {self.values}: expected at least 2, or None for all")
 
@@ -59,8 +65,13 @@ class World:
         """The value ids that each factor may take, without polarity."""
         kept = []
         for column, factor in enumerate(FACTORS[: self.factors]):
-            # Agents and objects share one order, beings first: in a small world, too, whoever acts can be acted upon.
-            name, n = ("being", len(FACTORS[AGENT])) if column in (AGENT, OBJECT) else (factor.name, len(factor))
+            # Agents and objects share one order, beings first: in a small world, too, whoever acts
+            # can be acted upon.
+            name, n = (
+                ("being", len(FACTORS[AGENT]))
+                if column in (AGENT, OBJECT)
+                else (factor.name, len(factor))
+            )
             order = make_rng(self.seed, "microworld values", name).permutation(n)
             kept.append(np.sort(np.concatenate([order, np.arange(n, len(factor))])[: self.values]))
         return tuple(kept)
@@ -74,8 +85,9 @@ class World:
     def similarity(self, f: Frames, g: Frames) -> NDArray[np.float64]:
         """Frame similarity s in [0, 1], row by row: Σ c_f σ_f, times 0.4 when polarities differ.
 
-        Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the geometric mean of the
-        weight that each frame does say: the cosine of the ideal embeddings. For full frames the divisor is one.
+        Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the
+        geometric mean of the weight that each frame does say: the cosine of the ideal embeddings.
+        For full frames the divisor is one.
         """
         f, g = self._check(f), self._check(g)
         check_same_length(f=f, g=g)
@@ -84,13 +96,17 @@ class World:
             said = (f[:, column] != ABSENT) & (g[:, column] != ABSENT)
             total += weight * np.where(said, factor.kernel[f[:, column], g[:, column]], 0.0)
         total /= np.sqrt(self._said(f) * self._said(g))
-        return np.where(f[:, -1] == g[:, -1], total, UNLIKE_POLARITY * total) if self.has_polarity else total
+        return (
+            np.where(f[:, -1] == g[:, -1], total, UNLIKE_POLARITY * total)
+            if self.has_polarity
+            else total
+        )
 
     def ideal_embeddings(self, frames: Frames) -> NDArray[np.float64]:
         """Unit vectors (n, D) whose inner products are the frame similarities.
 
-        D is the number of values over all factors, doubled by polarity: the kernel [[1, .4], [.4, 1]] is
-        0.7 + 0.3 · sign · sign′, so the second half repeats the first times the sign.
+        D is the number of values over all factors, doubled by polarity: the kernel [[1, .4], [.4,
+        1]] is 0.7 + 0.3 · sign · sign′, so the second half repeats the first times the sign.
         """
         frames = self._check(frames)
         blocks = []
@@ -106,7 +122,9 @@ class World:
 
     @cached_property
     def roots(self) -> tuple[NDArray[np.float64], ...]:
-        """Per factor a matrix R (all values, kept values) with R Rᵀ = σ_f on the kept values, zero elsewhere."""
+        """Per factor a matrix R (all values, kept values) with R Rᵀ = σ_f on the kept values, zero
+        elsewhere.
+        """
         found = []
         for factor, kept in zip(FACTORS, self.choices, strict=False):
             values, vectors = np.linalg.eigh(factor.kernel[np.ix_(kept, kept)])
@@ -116,21 +134,28 @@ class World:
 
     @cached_property
     def spectrum(self) -> NDArray[np.float64]:
-        """Eigenvalues of the covariance of the ideal embeddings, largest first, known without drawing a frame.
+        """Eigenvalues of the covariance of the ideal embeddings, largest first, known without
+        drawing a frame.
 
-        Values are drawn independently, so the covariance Σ of the concatenated factor embeddings φ is block diagonal,
-        one √c_f-scaled block per factor. Polarity appends sign · φ; with m = E[sign] and μ = E[φ],
+        Values are drawn independently, so the covariance Σ of the concatenated factor embeddings φ
+        is block diagonal, one √c_f-scaled block per factor. Polarity appends sign · φ; with m =
+        E[sign] and μ = E[φ],
 
             Cov = [[ a Σ,          √(ab) m Σ             ],        a = 0.7, b = 0.3.
                    [ √(ab) m Σ,    b (Σ + (1 − m²) μ μᵀ) ]]
         """
-        scaled = [np.sqrt(c) * root[kept] for c, root, kept in zip(self.weights, self.roots, self.choices, strict=True)]
+        scaled = [
+            np.sqrt(c) * root[kept]
+            for c, root, kept in zip(self.weights, self.roots, self.choices, strict=True)
+        ]
         cov = block_diag(*(np.cov(R.T, bias=True) for R in scaled))
         if self.has_polarity:
             mean, sign = np.concatenate([R.mean(axis=0) for R in scaled]), 1 - 2 * NEGATED
             a, b = (1 + UNLIKE_POLARITY) / 2, (1 - UNLIKE_POLARITY) / 2
             cross = np.sqrt(a * b) * sign * cov
-            cov = np.block([[a * cov, cross], [cross, b * (cov + (1 - sign**2) * np.outer(mean, mean))]])
+            cov = np.block(
+                [[a * cov, cross], [cross, b * (cov + (1 - sign**2) * np.outer(mean, mean))]]
+            )
         return np.clip(np.linalg.eigvalsh(cov)[::-1], 0, None)
 
     def dimension(self, share: float = 0.99) -> int:
@@ -147,9 +172,15 @@ class World:
     def _check(self, frames: Frames) -> Frames:
         frames = np.atleast_2d(np.asarray(frames, dtype=np.int64, order="C"))
         if frames.ndim != 2 or frames.shape[1] != self.factors:
-            raise InputError(f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per factor")
+            raise InputError(
+                f"frames have shape {frames.shape}: expected (n, {self.factors}), one "
+                "column per factor"
+            )
         if (frames[:, :3] == ABSENT).any():
-            raise InputError("a frame lacks its agent, action or object: only the other factors may be left unsaid")
+            raise InputError(
+                "a frame lacks its agent, action or object: only the other factors may "
+                "be left unsaid"
+            )
         return frames
 
 
@@ -162,7 +193,8 @@ def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames
 
 
 def in_split(values: Any, split: str) -> Any:
-    """Whether something of these values belongs to a split, by a hash of them: nothing is ever in two splits.
+    """Whether something of these values belongs to a split, by a hash of them: nothing is ever in
+    two splits.
 
     Of numbers the answer is one; of columns, such as `frames.T`, one for each row.
     """
@@ -175,12 +207,23 @@ def in_split(values: Any, split: str) -> Any:
     return (low <= place) & (place < high)
 
 
-def draw_split(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float = 0.5) -> Frames:
-    """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`: of any)."""
+def draw_split(
+    world: World,
+    n: int,
+    rng: np.random.Generator,
+    split: str,
+    unsaid: float = 0.5,
+) -> Frames:
+    """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`:
+    of any).
+    """
     kept: list[Frames] = []
     for _ in range(200):
         frames = drop(world.draw(max(4 * n, 256), rng), rng, unsaid)
         kept.append(frames[in_split(frames.T, split)])
         if sum(map(len, kept)) >= n:
             return np.concatenate(kept)[:n]
-    raise InputError(f"{n} frames of the {split} split asked for, but {world} has too few: raise factors or values")
+    raise InputError(
+        f"{n} frames of the {split} split asked for, but {world} has too few: "
+        "raise factors or values"
+    )

@@ -1,6 +1,8 @@
-"""The command `repro`: a verb is a function here or in `verbs_*.py`, its help the docstring, its options the arguments.
+"""The command `repro`: a verb is a function here or in `verbs_*.py`, its help the docstring, its
+options the arguments.
 
-A user's mistake ends with exit code 2 and one message; heavy libraries load only in the verb that needs them.
+A user's mistake ends with exit code 2 and one message; heavy libraries load only in the verb that
+needs them.
 """
 
 import inspect
@@ -20,30 +22,54 @@ import tyro
 from dimadvise.command import advise, apply
 from repro import __version__
 from repro.paths import is_out_of_memory
-from repro.terminal import QUIET, Menu, ProfileName, allow_any_letter, close_output, complain, say, shows_progress
+from repro.terminal import (
+    QUIET,
+    Menu,
+    ProfileName,
+    allow_any_letter,
+    close_output,
+    complain,
+    say,
+    shows_progress,
+)
 from repro.types import InputError, extra_with, installed, installing, lacking, one_of
 from repro.verbs_cells import Pairs, plan, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
-ABOUT = """How many dimensions does a sentence embedding need? Measure it on your own texts, or rerun the book's pages.
+ABOUT = """How many dimensions does a sentence embedding need? Measure it on your own texts, or
+rerun the book's pages.
 
 Three things to begin with:
-  repro advise --encoder all-MiniLM-L6-v2 --texts stsb   how few dimensions keep an encoder's quality
-  repro run playground -p dims "[64, 16]"                a page of the book with numbers of your own
-  repro compare wang_table1                              a paper's table beside what was measured here
+  repro advise --encoder all-MiniLM-L6-v2 --texts stsb how few dimensions keep an encoder's quality
+  repro run playground -p dims "[64, 16]"              a page of the book with numbers of your own
+  repro compare wang_table1                            a paper's table beside what was measured here
 
-The book is made by `repro book` and lies in _build/html/index.html; what the repository holds is told in README.md.
+The book is made by `repro book` and lies in _build/html/index.html; what the repository holds is
+told in README.md.
 
 More of each verb is told by `repro VERB --help`; `repro --version` says which version this is.
 """
-PACKAGES = ("torch", "transformers", "scikit-learn", "papermill", "jupytext", "jupyter-book", "datasets", "accelerate")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "scikit-learn",
+    "papermill",
+    "jupytext",
+    "jupyter-book",
+    "datasets",
+    "accelerate",
+)
 
 
 def book(
-    only: tuple[str, ...] = (), force: bool = False, profile: ProfileName = "embedded", timeout: float | None = None
+    only: tuple[str, ...] = (),
+    force: bool = False,
+    profile: ProfileName = "embedded",
+    timeout: float | None = None,
 ) -> int:
-    """The book as web pages in `_build/html`: pages that changed are executed, and all are rendered.
+    """The book as web pages in `_build/html`: pages that changed are executed, and all are
+    rendered.
 
     Args:
         only: names of pages to execute, the others stay as they are; by default all that changed.
@@ -59,7 +85,10 @@ def book(
         complain(line)
     for page in built.failures:
         complain(f"{page.name} failed: {page.error}")
-    say(f"{'the book is' if built.ok else 'the book, with faults, is'} at {built.index} ({built.seconds:.0f} s)")
+    say(
+        f"{'the book is' if built.ok else 'the book, with faults, is'} at "
+        f"{built.index} ({built.seconds:.0f} s)"
+    )
     return 0 if built.ok else 1
 
 
@@ -77,7 +106,8 @@ def run(
     Args:
         notebook: path of a notebook, or its bare name.
         p: a notebook parameter; may be given several times.
-        output: where the executed notebook goes; by default `runs/<notebook>-<digest of its parameters>.ipynb`.
+        output: where the executed notebook goes; by default `runs/<notebook>-<digest of its
+            parameters>.ipynb`.
         record: append its rows to `results/`.
         timeout: seconds one cell may take; by default as long as it needs.
     """
@@ -120,14 +150,16 @@ def notebooks() -> int:
             say(str(to_ipynb(source, folder)))
     if kept:
         raise InputError(
-            f"not overwritten, for they are not as `repro notebooks` wrote them: {', '.join(map(str, kept))}; "
+            "not overwritten, for they are not as `repro notebooks` wrote them: "
+            f"{', '.join(map(str, kept))}; "
             "move them to names of their own, or delete them, then run it again"
         )
     return 0
 
 
 def clean() -> int:
-    """What was built is removed: the book, unexecuted notebooks, runs, caches of tools; trained artefacts stay.
+    """What was built is removed: the book, unexecuted notebooks, runs, caches of tools; trained
+    artefacts stay.
 
     So does whatever was not built here or was changed since, of which a line is printed.
     """
@@ -145,9 +177,12 @@ def clean() -> int:
 
 
 def compare(
-    experiment: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[EXPERIMENT]")] = None,
+    experiment: Annotated[
+        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[EXPERIMENT]")
+    ] = None,
 ) -> int:
-    """A paper's printed numbers beside those measured here; without a name, the verdicts on all claims.
+    """A paper's printed numbers beside those measured here; without a name, the verdicts on all
+    claims.
 
     Args:
         experiment: such as wang_table1; by default the scorecard of all claims.
@@ -183,7 +218,10 @@ def data(
         for item in found:
             expected = " or ".join(f"{count:,}" for count in item.expected)
             count = "–" if item.found is None else f"{item.found:,}"
-            say(f"{'ok ' if item.ok else 'BAD'} {item.name:<10} {item.split:<32} {count:>9} of {expected} {item.note}")
+            say(
+                f"{'ok ' if item.ok else 'BAD'} {item.name:<10} {item.split:<32} "
+                f"{count:>9} of {expected} {item.note}"
+            )
         return 0 if all(item.ok for item in found) else 1
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
@@ -216,7 +254,11 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     yield f"hardware: {hardware()}", False
     for package in PACKAGES:
         absent = (found := installed(package)) == "absent"
-        yield f"{package} {found}" + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""), absent
+        yield (
+            f"{package} {found}"
+            + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""),
+            absent,
+        )
     yield from _backbones()
     yield f"REPRO_DATA: {paths.data_folder() or 'not set; the microworld is used'}", False
     yield from _examine_store(repair=repair)
@@ -274,8 +316,22 @@ def _backbones() -> Iterator[tuple[str, bool]]:
 
 
 _LISTED = (
-    *(book, run, sweep, plan, notebooks, clean, train, encode),
-    *(reduce, evaluate, advise, export, pretrain, data, compare, doctor),
+    book,
+    run,
+    sweep,
+    plan,
+    notebooks,
+    clean,
+    train,
+    encode,
+    reduce,
+    evaluate,
+    advise,
+    export,
+    pretrain,
+    data,
+    compare,
+    doctor,
 )
 VERBS = {f.__name__: f for f in _LISTED}
 SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, pretrain)
@@ -287,10 +343,16 @@ def dimadvise() -> None:
 
 
 def main(
-    arguments: list[str] | None = None, *, verbs: Mapping[str, Callable[..., int]] = VERBS, prog: str = "repro"
+    arguments: list[str] | None = None,
+    *,
+    verbs: Mapping[str, Callable[..., int]] = VERBS,
+    prog: str = "repro",
 ) -> None:
     """Run one verb; exit 0 when it did its work, 1 when something failed, 2 on a user's mistake."""
-    level = logging.getLevelNamesMapping().get(os.environ.get("REPRO_LOG", "").upper(), logging.WARNING)
+    level = logging.getLevelNamesMapping().get(
+        os.environ.get("REPRO_LOG", "").upper(),
+        logging.WARNING,
+    )
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's Ctrl-C
     allow_any_letter()
@@ -345,37 +407,57 @@ def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], pro
 
 
 def _default(value: str) -> str:
-    """A default as help shows it; one that is nothing is left to the option's own words ("by default …")."""
+    """A default as help shows it; one that is nothing is left to the option's own words ("by
+    default …").
+    """
     return "" if value in ("", "None", str(tyro.MISSING_NONPROP)) else f"(default: {value})"
 
 
 _NO_BARS = tyro.conf.arg(help="show no bars of progress", help_behavior_hint="")
 Quiet = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_BARS]
-quiet_option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+quiet_option = inspect.Parameter(
+    "quiet",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Quiet,
+)
 
 
 def _with_choices(hint: Any) -> Any:
-    """The type of an option, or if a `Menu` is noted beside it, one that admits the choices of that menu alone."""
+    """The type of an option, or if a `Menu` is noted beside it, one that admits the choices of that
+    menu alone.
+    """
     notes = getattr(hint, "__metadata__", ())
     menu = next((note for note in notes if isinstance(note, Menu)), None)
     return hint if menu is None else Literal[menu.choices()]
 
 
-def command(verb: Callable[..., int], *, shows_progress: bool, asked: bool = True) -> Callable[..., int]:
-    """The verb as tyro reads it: each option's help in one piece, and `--quiet` where there is progress to show.
+def command(
+    verb: Callable[..., int],
+    *,
+    shows_progress: bool,
+    asked: bool = True,
+) -> Callable[..., int]:
+    """The verb as tyro reads it: each option's help in one piece, and `--quiet` where there is
+    progress to show.
 
-    The menus of a verb that is not the one `asked` for are left unread, for what they list takes seconds to import.
+    The menus of a verb that is not the one `asked` for are left unread, for what they list takes
+    seconds to import.
     """
     hints = get_type_hints(verb, include_extras=True)
     parsed = docstring_parser.parse(verb.__doc__ or "")
-    texts = {option.arg_name: " ".join((option.description or "").split()) for option in parsed.params}
+    texts = {
+        option.arg_name: " ".join((option.description or "").split()) for option in parsed.params
+    }
     options = list(inspect.signature(verb).parameters.values())
     for at, option in enumerate(options):
         hint = hints[option.name]
         if asked:
             hint = _with_choices(hint)
         if option.name in texts:  # the others bring a help text of their own
-            hint = Annotated[hint, tyro.conf.arg(help=texts[option.name], help_behavior_hint=_default)]
+            hint = Annotated[
+                hint, tyro.conf.arg(help=texts[option.name], help_behavior_hint=_default)
+            ]
         options[at] = option.replace(annotation=hint)
     options += [quiet_option] if shows_progress else []
 

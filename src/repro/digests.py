@@ -1,7 +1,8 @@
 """Sixteen hex digits that name a configuration and the code that acts on it.
 
-The code of a result is that of the module that makes it and of all modules of this project that it imports, found by
-reading their source. Comments, docstrings and layout do not count: they change no result.
+The code of a result is that of the module that makes it and of all modules of this project that it
+imports, found by reading their source. Comments, docstrings and layout do not count: they change no
+result.
 """
 
 import ast
@@ -18,12 +19,19 @@ import numpy as np
 from repro.paths import PACKAGE
 from repro.types import InputError
 
-PACKAGES = ("repro", "rivals", "dimadvise", "microworld")  # what this distribution installs, side by side
+# What this distribution installs, side by side
+PACKAGES = ("repro", "rivals", "dimadvise", "microworld")
 
 
 def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
-    """Digest of a dataclass or JSON-like values, and of the code of some modules and of all that they import."""
-    named = {"type": type(config).__name__, "values": plain(config), "code": {m: code_digest(m) for m in code}}
+    """Digest of a dataclass or JSON-like values, and of the code of some modules and of all that
+    they import.
+    """
+    named = {
+        "type": type(config).__name__,
+        "values": plain(config),
+        "code": {m: code_digest(m) for m in code},
+    }
     return _short(json.dumps(named, sort_keys=True).encode())
 
 
@@ -36,7 +44,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, np.ndarray):
-        return {"array": [value.dtype.str, list(value.shape), _short(np.ascontiguousarray(value).tobytes())]}
+        return {
+            "array": [
+                value.dtype.str,
+                list(value.shape),
+                _short(np.ascontiguousarray(value).tobytes()),
+            ]
+        }
     return str(value) if isinstance(value, Path) else value
 
 
@@ -50,12 +64,16 @@ def module_of(function: Callable[..., Any]) -> str:
 @cache
 def code_digest(module: str) -> str:
     """Digest of what a module does, together with all that it imports of this project."""
-    return _short("".join(f"{name}\n{read_module(name)[0]}\n" for name in import_closure(module)).encode())
+    return _short(
+        "".join(f"{name}\n{read_module(name)[0]}\n" for name in import_closure(module)).encode()
+    )
 
 
 @cache
 def import_closure(module: str) -> tuple[str, ...]:
-    """The module and those of this project that it imports, directly or not, none of them executed."""
+    """The module and those of this project that it imports, directly or not, none of them
+    executed.
+    """
     found, queue = set[str](), [module]
     while queue:
         name = queue.pop()
@@ -78,13 +96,19 @@ def read_module(module: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _home(module: str, name: str) -> str:
-    """Where a name is defined that is imported from a module: there, in a module below it, or where it has it from."""
+    """Where a name is defined that is imported from a module: there, in a module below it, or where
+    it has it from.
+    """
     if _path(f"{module}.{name}"):
         return f"{module}.{name}"
     path = _path(module)
     if path is not None and path.name == "__init__.py":
         for node in _tree(module).body:
-            if isinstance(node, ast.ImportFrom) and node.module and any(a.name == name for a in node.names):
+            if (
+                isinstance(node, ast.ImportFrom)
+                and node.module
+                and any(a.name == name for a in node.names)
+            ):
                 return _home(node.module, name)
     return module
 
@@ -93,7 +117,10 @@ def _path(module: str) -> Path | None:
     if module.partition(".")[0] not in PACKAGES:
         return None
     stem = PACKAGE.parent.joinpath(*module.split("."))
-    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+    return next(
+        (path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()),
+        None,
+    )
 
 
 @cache
@@ -110,7 +137,9 @@ def _tree(module: str) -> ast.Module:
 
 
 def _statements(lines: list[ast.stmt]) -> Iterator[ast.AST]:
-    """All statements, those inside of others too; expressions, which hold no import, are not looked into."""
+    """All statements, those inside of others too; expressions, which hold no import, are not looked
+    into.
+    """
     for line in lines:
         yield line
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -118,7 +147,11 @@ def _statements(lines: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _is_text(line: ast.stmt) -> bool:
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
 
 
 def _short(content: bytes) -> str:

@@ -1,4 +1,6 @@
-"""Names of methods as the papers print them, so that rows join the transcribed tables; and what readers are shown."""
+"""Names of methods as the papers print them, so that rows join the transcribed tables; and what
+readers are shown.
+"""
 
 import re
 
@@ -7,24 +9,30 @@ STEP_1 = "Encoder_opt + pooler_d (After step 1)"
 STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
 STAGES = (END_TO_END, STEP_1, STEP_2)  # the three blocks of Wang et al.'s Tables 1 and 2
 STAGE_NAMES = {END_TO_END: "end to end", STEP_1: "after step 1", STEP_2: "after step 2"}
-"""what tables and legends call them"""
+"""What tables and legends call them."""
 ENCODER_ALONE = "Encoder_d (pooler_d used only in training)"  # last block of Table 2
 FULL = "SimCSE-RoBERTa_base"
 TRAINED_NARROW = "SimCSE-RoBERTa_base w/ end-to-end training"
 TWO_STEP = "SimCSE-RoBERTa_base w/ two-step training"
-REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}  # rows of Tables 3 and 4 to the reducers that make them
+# Rows of Tables 3 and 4 to the reducers that make them
+REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}
 FULL_SIZE = "full size"  # an encoder's embeddings as they are, beside reduced ones
-ZHANG_METHODS = ("PCA", "SVD", "KPCA", "GRP", "Autoencoder")  # the five methods of Zhang et al.'s Table 1 and figures
+# The five methods of Zhang et al.'s Table 1 and figures
+ZHANG_METHODS = ("PCA", "SVD", "KPCA", "GRP", "Autoencoder")
 TRUNCATE = "Truncate"  # the first columns, beside them
 MAJORITY = "majority class"
 AVERAGE = "Avg."  # dataset of the rows that hold the mean of a table's seven
 UNTRAINED = "untrained backbone"
 RAW, CONTROL, MRL, ESE = "RAW", "RAW + NLI", "MRL", "ESE"
 ESE_METHODS = (RAW, CONTROL, MRL, ESE)
-"""lines of ESE's comparison; the second, the same training without any scaling, is the control the paper lacks"""
+"""Lines of ESE's comparison; the second, the same training without any scaling, is the control the
+paper lacks.
+"""
 ESE_CODE = "ESE (code)"  # ESE in the form that its authors released
-ESE_ORDER = (*ESE_METHODS, ESE_CODE)  # every line keeps its place in tables, and its colour, whichever are shown
-ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}  # ends of the row names of ESE's tables to the methods here
+# Every line keeps its place in tables, and its colour, whichever are shown
+ESE_ORDER = (*ESE_METHODS, ESE_CODE)
+# Ends of the row names of ESE's tables to the methods here
+ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}
 ESE_DEFAULT = "default"  # ESE in the printed form, among the variants of Table 2
 ESE_VARIANTS = {
     "PCA on dependencies (default)": ESE_DEFAULT,
@@ -35,9 +43,11 @@ ESE_VARIANTS = {
     "dynamic weight": "learned weights",
     "default weight": ESE_DEFAULT,
 }
-"""ends of the row names of ESE's Table 2 to the variants here"""
+"""Ends of the row names of ESE's Table 2 to the variants here."""
 SHALLOW_AVERAGE = "<Avg."
-"""dataset of the rows that hold the mean of a table's seven over the layers below the last, layer 0 aside"""
+"""Dataset of the rows that hold the mean of a table's seven over the layers below the last, layer 0
+aside.
+"""
 
 BASELINES = {
     "tfidf": "n-gram TF-IDF",
@@ -51,22 +61,32 @@ BASELINES = {
     "simcse": "SimCSE",
     "minilm": "all-MiniLM-L6-v2",
 }
-"""what the proposal compares with, and one encoder more: names to what rows call them"""
+"""What the proposal compares with, and one encoder more: names to what rows call them."""
 PRINTED_BASELINES = {
     BASELINES["glove"]: ("sbertlp2021", "table1", "Avg. GloVe embeddings"),
     BASELINES["use"]: ("sbertlp2021", "table1", "Universal Sentence Encoder"),
     BASELINES["sbert"]: ("sbertlp2021", "table1", "SBERTbase"),
     BASELINES["simcse"]: ("wang2023", "table3", "SimCSE-RoBERTa_base"),
 }
-"""those to the paper, table and row that print a score of theirs on STS-B and SICK-R"""
+"""Those to the paper, table and row that print a score of theirs on STS-B and SICK-R."""
 TRAINED_PROJECTION = "trained projection"
 TWO_STEP_PROJECTION = "two-step projection"
-"""of the proposal's comparison: trained together with its encoder, or afterwards on a frozen one"""
-BEST_REDUCED = "best reduction"  # of the reducers tried at one dim, the one that a dev split prefers
-REDUCER_NAMES = {name.lower(): name for name in (*ZHANG_METHODS, TRUNCATE, "Isomap", "LLE")} | {"sbertlp": "SBERT-LP"}
-"""every reducer by what tables call it"""
-TRAIN_OR_REDUCE = (FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, *REDUCER_NAMES.values())
-"""the lines of that comparison in the order of tables and figures"""
+"""Of the proposal's comparison: trained together with its encoder, or afterwards on a frozen one.
+"""
+# Of the reducers tried at one dim, the one that a dev split prefers
+BEST_REDUCED = "best reduction"
+REDUCER_NAMES = {name.lower(): name for name in (*ZHANG_METHODS, TRUNCATE, "Isomap", "LLE")} | {
+    "sbertlp": "SBERT-LP"
+}
+"""Every reducer by what tables call it."""
+TRAIN_OR_REDUCE = (
+    FULL_SIZE,
+    TRAINED_PROJECTION,
+    TWO_STEP_PROJECTION,
+    BEST_REDUCED,
+    *REDUCER_NAMES.values(),
+)
+"""The lines of that comparison in the order of tables and figures."""
 
 SHOWN = {
     "Avg. GloVe embeddings": "{words}, mean of words",
@@ -92,13 +112,21 @@ SHOWN = {
     BASELINES["sbert"]: "{backbone} after NLI",
     BASELINES["simcse"]: "{backbone} after SimCSE",
 }
-"""the keys of rows that name a paper's network, to what stands there where the network is another one"""
-OWN_NETWORKS = ("bert-base-uncased", "bert-large-uncased", "bert-base-nli-mean-tokens", "bert-large-nli-mean-tokens")
-"""those of which the keys above are true"""
+"""The keys of rows that name a paper's network, to what stands there where the network is another
+one.
+"""
+OWN_NETWORKS = (
+    "bert-base-uncased",
+    "bert-large-uncased",
+    "bert-base-nli-mean-tokens",
+    "bert-large-nli-mean-tokens",
+)
+"""Those of which the keys above are true."""
 
 
 def shown(method: str, backbone: str, *, generated: bool = False) -> str:
-    """What a reader is told that a line, or a lead of one over another, is: the network that it was measured on.
+    """What a reader is told that a line, or a lead of one over another, is: the network that it was
+    measured on.
 
     `generated` says whether word vectors were counted from generated text.
     """
@@ -106,7 +134,10 @@ def shown(method: str, backbone: str, *, generated: bool = False) -> str:
     parts = []
     for part in method.split(" − "):
         key = part.removesuffix("-LP")
-        here = SHOWN.get(key, re.sub("-flow$", ", flow", key)).format(backbone=backbone, words=words)
+        here = SHOWN.get(key, re.sub("-flow$", ", flow", key)).format(
+            backbone=backbone,
+            words=words,
+        )
         name = key if backbone in OWN_NETWORKS else here
         parts.append(f"{name}, mapped" if part != key else name)
     return " − ".join(parts)

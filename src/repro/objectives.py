@@ -9,7 +9,8 @@ from repro.types import DataSource, InputError, check_choices, check_dim, check_
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
 Activation = Literal["tanh", "identity"]
 Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
-SCALING = ("angle", "matryoshka", "ese")  # objectives of ESE's comparison: AnglE on entailment pairs, without a pooler
+# Objectives of ESE's comparison: AnglE on entailment pairs, without a pooler
+SCALING = ("angle", "matryoshka", "ese")
 LayerWeights = Literal["log", "uniform", "learned", "learned_literal"]
 Decomposition = Literal["eigh", "subspace", "randomized"]
 Strategy = Literal["dependencies", "embeddings", "max_k", "none"]
@@ -28,7 +29,8 @@ class AngleConfig:
     cosine_scale: float = 20.0
     in_batch_scale: float = 20.0
     angle_scale: float = 1.0
-    angle_pooling: Literal["sum", "mean"] = "sum"  # `mean` divides the angle term's similarity by the embedding size
+    # `mean` divides the angle term's similarity by the embedding size
+    angle_pooling: Literal["sum", "mean"] = "sum"
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -43,22 +45,25 @@ ANGLE_PRESETS: dict[str, AngleConfig] = {
     "code": AngleConfig(cosine_weight=0.0, angle_weight=0.02, angle_scale=20.0),
     "ese_readme": AngleConfig(cosine_weight=0.0, in_batch_weight=10.0, angle_scale=20.0),
 }
-"""AnglE's paper, the defaults of its released code, and the command that ESE's authors publish"""
+"""AnglE's paper, the defaults of its released code, and the command that ESE's authors publish."""
 
 
 @dataclass(frozen=True)
 class EspressoConfig:
     """Every switch of ESE (Li et al., 2025, Eqs. 2-7); the defaults are the printed form."""
 
-    layer_weights: LayerWeights = "log"  # of the shallow layers: 1/(1 + ln position), all 1, or learned along
-    first_layer: int = 1  # first trained layer; 0 is the embedding output, a constant under `cls` pooling
-    last_shallow: int = -1  # last trained layer below the last, counted back from L: -1 is layer L - 1
+    # Of the shallow layers: 1/(1 + ln position), all 1, or learned along
+    layer_weights: LayerWeights = "log"
+    # First trained layer; 0 is the embedding output, a constant under `cls` pooling
+    first_layer: int = 1
+    # Last trained layer below the last, counted back from L: -1 is layer L - 1
+    last_shallow: int = -1
     reduction: Literal["sum", "mean"] = "sum"  # over the shallow layers
     full_size_loss: bool = False  # also train the last layer at full size
     dependency: Literal["per_sentence", "per_batch"] = "per_sentence"
-    """one dependency matrix (D, D) for each sentence, or one for the batch"""
+    """One dependency matrix (D, D) for each sentence, or one for the batch."""
     decomposition: Decomposition = "eigh"
-    """exact, exact within a stated tolerance but faster, or randomised with a seed"""
+    """Exact, exact within a stated tolerance but faster, or randomised with a seed."""
     strategy: Strategy = "dependencies"  # what the compressed target is made of (Table 2)
     center: bool = False  # subtract the batch mean before `strategy="embeddings"` decomposes
     stop_gradient: bool = True  # hold the target fixed
@@ -69,9 +74,13 @@ class EspressoConfig:
     def __post_init__(self) -> None:
         check_choices(self)
         if self.first_layer < 0:
-            raise InputError(f"first_layer is {self.first_layer}: expected 0 (embedding output) or more")
+            raise InputError(
+                f"first_layer is {self.first_layer}: expected 0 (embedding output) or more"
+            )
         if self.last_shallow > -1:
-            raise InputError(f"last_shallow is {self.last_shallow}: expected -1 (layer L - 1) or less")
+            raise InputError(
+                f"last_shallow is {self.last_shallow}: expected -1 (layer L - 1) or less"
+            )
 
 
 ESPRESSO_FORMS: dict[str, EspressoConfig] = {
@@ -85,17 +94,20 @@ ESPRESSO_FORMS: dict[str, EspressoConfig] = {
         decomposition="randomized",
     ),
 }
-"""ESE as printed, and as its authors released it"""
+"""ESE as printed, and as its authors released it."""
 
 
 @dataclass(frozen=True)
 class LoraConfig:
-    """Low-rank adapters instead of training a backbone's own weights (Hu et al., 2022); ESE's settings for LLMs."""
+    """Low-rank adapters instead of training a backbone's own weights (Hu et al., 2022); ESE's
+    settings for LLMs.
+    """
 
     rank: int = 32
     alpha: float = 32.0  # the product is scaled by alpha / rank
     dropout: float = 0.1
-    targets: tuple[str, ...] = ()  # names of the linear layers that get one; empty takes all inside the blocks
+    # Names of the linear layers that get one; empty takes all inside the blocks
+    targets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_dim(self.rank, what="rank")
@@ -106,45 +118,64 @@ class LoraConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS §2.1, §2.2)."""
+    """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS
+    §2.1, §2.2).
+    """
 
     objective: Objective = "simcse"
-    """contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on prefixes, ESE"""
+    """Contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on
+    prefixes, ESE.
+    """
     backbone: str = "repro-tiny"  # shipped name, local folder or hub id
     layers: int | None = None  # blocks kept of the backbone, from the first; None keeps all
     dim: int = 128
-    """embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its compressed size k"""
+    """Embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its
+    compressed size k.
+    """
     pooling: Pooling = "cls"
     activation: Activation = "tanh"
     temperature: float = 0.05
     batch_size: int = 64
-    """sentences per step, over all processes; gradient accumulation would not enlarge the negative set"""
+    """Sentences per step, over all processes; gradient accumulation would not enlarge the negative
+    set.
+    """
     learning_rate: float = 3e-5
     warmup: float = 0.0  # share of the steps over which the learning rate rises from 0
     max_length: int = 32  # tokens kept of a training sentence
     epochs: float = 1.0
     sentences: int = 20_000
-    """training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of the AnglE ones"""
+    """Training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of
+    the AnglE ones.
+    """
     check_every: int = 125  # steps between dev checks; the best check is kept
-    checkpoint_by: Literal["pooler", "encoder"] = "pooler"  # readout whose dev Spearman picks the checkpoint
-    mask_duplicates: bool = True  # leave equal texts out of the negatives; False is SimCSE as published
+    # Readout whose dev Spearman picks the checkpoint
+    checkpoint_by: Literal["pooler", "encoder"] = "pooler"
+    # Leave equal texts out of the negatives; False is SimCSE as published
+    mask_duplicates: bool = True
     prefixes: tuple[int, ...] = ()
-    """sizes that `matryoshka` trains, up to the hidden size, which is added; empty is 8, 16, 32, … 512, 768"""
+    """Sizes that `matryoshka` trains, up to the hidden size, which is added; empty is 8, 16, 32, …
+    512, 768.
+    """
     examples: Literal["pairs", "triples"] = "pairs"
-    """of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a contradicted hypothesis"""
+    """Of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a
+    contradicted hypothesis.
+    """
     angle: AngleConfig = ANGLE_PRESETS["paper"]
     espresso: EspressoConfig = ESPRESSO_FORMS["paper"]
     lora: LoraConfig | None = None  # train low-rank adapters in place of the backbone's weights
     bidirectional: bool = False  # let the tokens of a decoder backbone see those after them
-    final_norm: Literal["last", "all", "none"] = "last"  # which states pass the final norm of a backbone that has one
+    # Which states pass the final norm of a backbone that has one
+    final_norm: Literal["last", "all", "none"] = "last"
     dropout: float | None = None  # dropout of every layer; None keeps the backbone's own
     difference: Literal["abs", "signed"] = "abs"
-    """third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it"""
+    """Third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it."""
     corpus: str = "wiki"
-    validation: str = "stsb"  # scored pairs whose dev split picks checkpoints, learning rates and opt
+    # Scored pairs whose dev split picks checkpoints, learning rates and opt
+    validation: str = "stsb"
     source: DataSource = "microworld"
     bf16: bool = False
-    threads: int = 1  # CPU threads; part of the configuration because sums over threads round differently
+    # CPU threads; part of the configuration because sums over threads round differently
+    threads: int = 1
     save_every: int = 250  # steps between resumable states
     seed: int = 0
 
@@ -168,8 +199,18 @@ class TrainConfig:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of a row that tell trainings apart; `config` names all of the configuration but seed and dim."""
-        said = ("backbone", "seed", "pooling", "learning_rate", "dropout", "batch_size", "max_length")
+        """The columns of a row that tell trainings apart; `config` names all of the configuration
+        but seed and dim.
+        """
+        said = (
+            "backbone",
+            "seed",
+            "pooling",
+            "learning_rate",
+            "dropout",
+            "batch_size",
+            "max_length",
+        )
         own = {"layer": self.layers, "data_source": self.source, "n_train": self.sentences}
         config = digest(replace(only_what_is_read(self), seed=0, dim=1))
         return {"config": config, **own, **{name: getattr(self, name) for name in said}}
@@ -179,20 +220,25 @@ class TrainConfig:
 class StepTwoConfig:
     """Step 2 of two-step training: poolers on a frozen encoder (PROTOCOLS §3.3)."""
 
-    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)  # tried side by side; the dev score picks one per dim
+    # Tried side by side; the dev score picks one per dim
+    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)
     views: int = 2  # cached dropout views of every sentence
     epochs: float = 1.0
     batch_size: int = 64
     temperature: float = 0.05
     check_every: int = 125
     patience: int = 10
-    start: Literal["current", "random"] = "current"  # start from the pooler of step 1, or from fresh weights
+    # Start from the pooler of step 1, or from fresh weights
+    start: Literal["current", "random"] = "current"
     clip_norm: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.views < 2:
-            raise InputError(f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are needed")
+            raise InputError(
+                f"views is {self.views}: step 2 contrasts two dropout views, so at least "
+                "2 are needed"
+            )
         if not self.learning_rates:
             raise InputError("learning_rates is empty: give at least one")
         check_positive(self, "temperature", "epochs")
@@ -207,7 +253,9 @@ def check_batch(size: int) -> None:
 
 
 def only_what_is_read(config: TrainConfig) -> TrainConfig:
-    """The configuration with all that its AnglE objective does not read at its default: the control trains once."""
+    """The configuration with all that its AnglE objective does not read at its default: the control
+    trains once.
+    """
     if config.objective not in SCALING:
         return config
     unread = ["activation", "temperature", "difference", "checkpoint_by"]

@@ -1,4 +1,5 @@
-"""Where things are, and files that appear whole or not at all, whoever is killed and however full the disk is.
+"""Where things are, and files that appear whole or not at all, whoever is killed and however full
+the disk is.
 
 A file is written under a name of its process, `<name>.<pid>.<16 hex>.partial`, and renamed into
 place. The hex digits stand for the machine and for the rest of the name: what carries them was
@@ -33,22 +34,27 @@ BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
 CLAIMS = ASSETS / "claims.csv"
 DEEPEST = 100
-"""levels of lists and objects in JSON that is read; no file of ours or of a network has ten"""
+"""Levels of lists and objects in JSON that is read; no file of ours or of a network has ten."""
 
 
 def project_root() -> Path:
-    """The nearest parent with `_toc.yml` and `notebooks/`, of the working folder first, then of this package."""
+    """The nearest parent with `_toc.yml` and `notebooks/`, of the working folder first, then of
+    this package.
+    """
     for start in (Path.cwd(), PACKAGE):
         for folder in (start, *start.parents):
             if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():
                 return folder
     raise InputError(
-        f"no project checkout above {Path.cwd()}: run inside the folder that holds _toc.yml and notebooks/"
+        f"no project checkout above {Path.cwd()}: run inside the folder that "
+        "holds _toc.yml and notebooks/"
     )
 
 
 def home() -> Path:
-    """The artefact store: `REPRO_HOME`, by default `.repro/` in the checkout (or working folder)."""
+    """The artefact store: `REPRO_HOME`, by default `.repro/` in the checkout (or working
+    folder).
+    """
     if os.environ.get("REPRO_HOME"):  # set but empty means unset, as in a shell
         return Path(os.path.expanduser(os.environ["REPRO_HOME"])).resolve()
     try:
@@ -63,7 +69,9 @@ def data_folder() -> Path | None:
 
 
 def hub_folder() -> Path | None:
-    """The folder of copies of hub repositories, by their ids, named by `REPRO_HUB`, or None if it is not set."""
+    """The folder of copies of hub repositories, by their ids, named by `REPRO_HUB`, or None if it
+    is not set.
+    """
     return _folder_named_by("REPRO_HUB", "the copies of hub repositories")
 
 
@@ -75,7 +83,9 @@ def _folder_named_by(variable: str, holds: str) -> Path | None:
         folder = project_root() / folder
     folder = folder.resolve()
     if not folder.is_dir():
-        raise InputError(f"{variable} is {value!r}, which is not a folder: point it at {holds} or unset it")
+        raise InputError(
+            f"{variable} is {value!r}, which is not a folder: point it at {holds} or unset it"
+        )
     return folder
 
 
@@ -98,7 +108,8 @@ def disk_full_explained(place: Path) -> Iterator[None]:
         there = next(folder for folder in place.parents if folder.exists())
         free = shutil.disk_usage(there).free / 1e6
         raise InputError(
-            f"the disk of {there} is full ({free:.0f} MB free): free some space or set REPRO_HOME to "
+            f"the disk of {there} is full ({free:.0f} MB free): free some space or "
+            "set REPRO_HOME to "
             "another disk, then run the same command again; what was finished is kept"
         ) from error
 
@@ -107,13 +118,20 @@ def _is_disk_full(error: Exception) -> bool:
     full = (errno.ENOSPC, errno.EDQUOT)
     if isinstance(error, OSError):
         # numpy gives no number when a write comes back short
-        return error.errno in full or bool(re.fullmatch(r"\d+ requested and \d+ written", str(error)))
-    # safetensors writes in Rust and has an exception of its own, which holds the number in its text only
-    return type(error).__name__ == "SafetensorError" and any(f"os error {number})" in str(error) for number in full)
+        return error.errno in full or bool(
+            re.fullmatch(r"\d+ requested and \d+ written", str(error))
+        )
+    # safetensors writes in Rust and has an exception of its own, which holds the number in its text
+    # only
+    return type(error).__name__ == "SafetensorError" and any(
+        f"os error {number})" in str(error) for number in full
+    )
 
 
 def writable_file(path: Path, *inputs: Path | str) -> Path:
-    """The file that an output's name stands for, links followed; refuses what renaming over it would destroy."""
+    """The file that an output's name stands for, links followed; refuses what renaming over it
+    would destroy.
+    """
     real = Path(os.path.realpath(path))
     if real.exists() and any(os.path.exists(each) and real.samefile(each) for each in inputs):
         raise InputError(f"the output {path} is an input: expected another file")
@@ -125,7 +143,9 @@ def writable_file(path: Path, *inputs: Path | str) -> Path:
 
 
 def writable_folder(path: Path) -> Path:
-    """The folder that an output's name stands for, links followed; refuses what is there and is no folder."""
+    """The folder that an output's name stands for, links followed; refuses what is there and is no
+    folder.
+    """
     real = Path(os.path.realpath(path))
     there = next(place for place in (real, *real.parents) if place.exists())
     if not there.is_dir():
@@ -147,7 +167,9 @@ class Owner(NamedTuple):
 
 
 def partial_of(path: Path, ending: str = ".partial") -> Path:
-    """A name of this process beside `path`, to write under and then rename; what dead processes left is removed."""
+    """A name of this process beside `path`, to write under and then rename; what dead processes
+    left is removed.
+    """
     for left in path.parent.glob(f"{glob.escape(path.name)}.*{ending}"):
         owner = owner_of(left, ending)
         if owner and owner.name == path.name and owner.is_dead:
@@ -178,7 +200,7 @@ def _machine() -> str:
 
 
 _LOCKS: dict[int, bool] = {}
-"""device → whether its file system keeps locks, as far as that was tried"""
+"""Device → whether its file system keeps locks, as far as that was tried."""
 
 
 @contextmanager
@@ -237,7 +259,9 @@ def _refused_lock(folder: Path) -> OSError | None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name that becomes `path` when the block ends well, and vanishes when it does not."""
+    """A temporary name that becomes `path` when the block ends well, and vanishes when it does
+    not.
+    """
     path = writable_file(path)
     with disk_full_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -330,8 +354,12 @@ def _numbers(path: Path) -> Array:
         raise
     except Exception as error:
         if "object" in str(error).lower():
-            raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from error
-        raise InputError(f"{path} is not a whole .npy file ({error}): np.save(path, X) writes one") from error
+            raise InputError(
+                f"{path} holds Python objects: save plain numbers, np.save(path, X)"
+            ) from error
+        raise InputError(
+            f"{path} is not a whole .npy file ({error}): np.save(path, X) writes one"
+        ) from error
     with path.open("rb") as file:
         X = np.lib.format.read_array(file, allow_pickle=False)
     if X.dtype.kind not in "fiu":

@@ -1,7 +1,8 @@
-"""Rows: one number each, with everything a reader needs to judge it (DESIGN §8): also where and when it was computed.
+"""Rows: one number each, with everything a reader needs to judge it (DESIGN §8): also where and
+when it was computed.
 
-Values are fractions or correlations; tables show them ×100. A row never says whether it is `recorded` or
-`live`: that is where it is kept, `results/` or the store.
+Values are fractions or correlations; tables show them ×100. A row never says whether it is
+`recorded` or `live`: that is where it is kept, `results/` or the store.
 """
 
 import hashlib
@@ -34,28 +35,69 @@ except ImportError:  # Windows has none
     resource = None  # type: ignore[assignment]
 
 NAMES = (
-    *("experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric"),
-    *("seed", "profile", "data_source", "n_train"),
+    "experiment",
+    "paper_table",
+    "method",
+    "backbone",
+    "readout",
+    "layer",
+    "dim",
+    "dataset",
+    "setting",
+    "metric",
+    "seed",
+    "profile",
+    "data_source",
+    "n_train",
 )
 SCHEMA = (
-    *(*NAMES[:10], "value", "ci_low", "ci_high", *NAMES[10:]),
-    *("device", "hardware", "seconds", "peak_mb", "commit", "versions", "created"),
+    *NAMES[:10],
+    "value",
+    "ci_low",
+    "ci_high",
+    *NAMES[10:],
+    "device",
+    "hardware",
+    "seconds",
+    "peak_mb",
+    "commit",
+    "versions",
+    "created",
 )
-"""columns that every file of rows has"""
+"""Columns that every file of rows has."""
 IDENTITY = (
-    *("config", "pooling", "learning_rate", "dropout", "batch_size", "max_length", "n_judged", "text", "neighbours"),
-    *("views", "select_by", "command"),
+    "config",
+    "pooling",
+    "learning_rate",
+    "dropout",
+    "batch_size",
+    "max_length",
+    "n_judged",
+    "text",
+    "neighbours",
+    "views",
+    "select_by",
+    "command",
 )
-"""what else makes two runs different, and what runs one again; missing in files recorded before these columns"""
+"""What else makes two runs different, and what runs one again; missing in files recorded before
+these columns.
+"""
 COLUMNS = (*SCHEMA, *IDENTITY)
-KEY = (*NAMES, "config")  # columns that name a number; a second number with the same key replaces the first
+# Columns that name a number; a second number with the same key replaces the first
+KEY = (*NAMES, "config")
 KINDS = {
     **dict.fromkeys(COLUMNS, "string"),
-    **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"), "float64"),
-    **dict.fromkeys(("layer", "dim", "seed", "n_train", "batch_size", "max_length", "n_judged"), "Int64"),
+    **dict.fromkeys(
+        ("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"),
+        "float64",
+    ),
+    **dict.fromkeys(
+        ("layer", "dim", "seed", "n_train", "batch_size", "max_length", "n_judged"),
+        "Int64",
+    ),
     **dict.fromkeys(("neighbours", "views"), "Int64"),
 }
-"""what a column holds, also where all of it is missing"""
+"""What a column holds, also where all of it is missing."""
 PARSED = (
     (r"(?P<winner>.+) − (?P<rival>.+)", "method", "string"),
     (r"(?P<split>test|dev)\b.*", "setting", "string"),
@@ -68,7 +110,9 @@ PARSED = (
     (r"τ = (?P<temperature>[\d.]+), B = .*", "setting", "Float64"),
     (r"τ = .*, B = (?P<batch>[\d,]+)", "setting", "Int64"),
 )
-"""what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
+"""What `method` and `setting` say in words: pattern of the whole text, column that holds it, kind
+of what it names.
+"""
 
 
 @dataclass(frozen=True)
@@ -124,9 +168,11 @@ WHOLES = (
     Whole(("backbone", "dataset", "method", "setting"), ("dim",), metric="(sure_)?knee"),
     Whole(over=("backbone", "dataset", "method", "dim"), metric=ERRORS),
 )
-"""numbers of whole runs, which those of a part of such a run do not replace"""
+"""Numbers of whole runs, which those of a part of such a run do not replace."""
 DIGESTS = "SHA256SUMS"
-"""beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
+"""Beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks
+them.
+"""
 WAYS_OUT = (
     f"Restore the file and {DIGESTS} with git, or move the file away and record again; "
     f"if the change is meant, run `sha256sum *.parquet > {DIGESTS}` in that folder"
@@ -135,7 +181,8 @@ VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
 def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
-    """A frame with every column of the schema: what each row says, then what all share, then where it is computed.
+    """A frame with every column of the schema: what each row says, then what all share, then where
+    it is computed.
 
     Of a network's folder only the name is kept.
     """
@@ -145,14 +192,19 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(KINDS)
-    names = frame["backbone"].map(lambda name: Path(name).name if Path(name).is_absolute() else name, "ignore")
+    names = frame["backbone"].map(
+        lambda name: Path(name).name if Path(name).is_absolute() else name, "ignore"
+    )
     return frame.assign(backbone=names.astype("string"))
 
 
 def provenance() -> dict[str, Any]:
-    """Where and when this process computes: hardware, commit, versions of packages, peak memory, time."""
+    """Where and when this process computes: hardware, commit, versions of packages, peak memory,
+    time.
+    """
     unit = 1024**2 if sys.platform == "darwin" else 1024
-    torch: Any = sys.modules.get("torch")  # of an extra: where nothing has loaded it, no accelerator computed
+    # Of an extra: where nothing has loaded it, no accelerator computed
+    torch: Any = sys.modules.get("torch")
     card = f"{torch.cuda.get_device_name()}, " if torch and torch.cuda.is_available() else ""
     return {
         "hardware": card + hardware(),
@@ -190,11 +242,15 @@ def commit() -> str:
 def versions() -> str:
     """Versions of the packages that move numbers."""
     found = {package: installed(package) for package in VERSIONED}
-    return ", ".join(f"{package} {version}" for package, version in found.items() if version != "absent")
+    return ", ".join(
+        f"{package} {version}" for package, version in found.items() if version != "absent"
+    )
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """Read rows from parquet; a file that is missing, damaged, no rows or not as recorded beside it is refused."""
+    """Read rows from parquet; a file that is missing, damaged, no rows or not as recorded beside it
+    is refused.
+    """
     if not path.is_file():
         raise InputError(f"no rows at {path}: run the experiment with --record first")
     try:
@@ -202,11 +258,15 @@ def read_rows(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         if is_out_of_memory(error):
             raise
-        raise InputError(f"{path} cannot be read as parquet ({error}): remove it and record again") from error
+        raise InputError(
+            f"{path} cannot be read as parquet ({error}): remove it and record again"
+        ) from error
     missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
-    return frame.reindex(columns=list(COLUMNS)).astype({column: KINDS[column] for column in IDENTITY})
+    return frame.reindex(columns=list(COLUMNS)).astype(
+        {column: KINDS[column] for column in IDENTITY}
+    )
 
 
 def read_recorded(path: Path) -> pd.DataFrame:
@@ -217,14 +277,18 @@ def read_recorded(path: Path) -> pd.DataFrame:
 
 
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what their methods and settings say in words as columns, filled in only where they are empty."""
+    """The rows with what their methods and settings say in words as columns, filled in only where
+    they are empty.
+    """
     found = {}
     for pattern, column, kind in PARSED:
         codes, texts = pd.factorize(rows[column])  # many rows say the same
         matched = [re.fullmatch(pattern, text) for text in texts]
         for name in re.compile(pattern).groupindex:
             said = pd.Series([match and match[name] for match in matched], dtype="string")
-            said = said if kind == "string" else pd.to_numeric(said.str.replace(",", "")).astype(kind)
+            said = (
+                said if kind == "string" else pd.to_numeric(said.str.replace(",", "")).astype(kind)
+            )
             values = pd.Series(said.array.take(codes, allow_fill=True), rows.index)
             found[name] = rows[name].fillna(values) if name in rows else values
     return rows.assign(**found)
@@ -254,7 +318,9 @@ def _refuse_unlisted(folder: Path) -> None:
 
 
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
-    """The digests that a file may have, two while it is replaced or git has merged both; None where none are kept."""
+    """The digests that a file may have, two while it is replaced or git has merged both; None where
+    none are kept.
+    """
     if not (folder / DIGESTS).is_file():
         return None
     found = defaultdict[str, set[str]](set)
@@ -275,10 +341,12 @@ def results_folder() -> Path:
 
 
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
-    """Add rows to `results/<experiment>.parquet`; a row with the same key, judged on no more items, is replaced.
+    """Add rows to `results/<experiment>.parquet`; a row with the same key, judged on no more items,
+    is replaced.
 
-    Rows of another configuration stand beside it; one that names no configuration gives way to a later one that does.
-    Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
+    Rows of another configuration stand beside it; one that names no configuration gives way to a
+    later one that does. Processes may record side by side. A kill leaves rows and digests of before
+    or after, never of both.
 
     Raises:
         InputError: where a number of all items, or of a whole run, would give way to one of fewer,
@@ -302,7 +370,10 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
             with replacing(path) as partial:
                 frame.to_parquet(partial, compression="zstd", index=False)
                 new = sha256(partial)
-                _write_digests(folder, {**digests, path.name: digests.get(path.name, set()) | {new}})
+                _write_digests(
+                    folder,
+                    {**digests, path.name: digests.get(path.name, set()) | {new}},
+                )
             digests[path.name] = {new}
             _write_digests(folder, digests)
     return list(merged)
@@ -409,7 +480,8 @@ def _given(command: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def recorded_rows(experiment: str) -> pd.DataFrame:
-    """The recorded rows of an experiment with their `parsed` columns; an empty frame where none exist.
+    """The recorded rows of an experiment with their `parsed` columns; an empty frame where none
+    exist.
 
     Text is held as Python strings: some thirty columns then move as one whenever rows are picked.
     """

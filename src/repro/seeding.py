@@ -1,7 +1,8 @@
-"""Randomness with an owner, and work on several cores whose result does not depend on how many there are.
+"""Randomness with an owner, and work on several cores whose result does not depend on how many
+there are.
 
-A generator is derived from (seed, component name, keys such as dim), never from a global stream: adding one dim to a
-sweep leaves every other dim's numbers as they were.
+A generator is derived from (seed, component name, keys such as dim), never from a global stream:
+adding one dim to a sweep leaves every other dim's numbers as they were.
 """
 
 import hashlib
@@ -59,7 +60,9 @@ def cpu_count() -> int:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """So many torch threads inside the block: sums that are split otherwise differ in their last bits."""
+    """So many torch threads inside the block: sums that are split otherwise differ in their last
+    bits.
+    """
     import torch  # of an extra, which the other functions here do without
 
     before = torch.get_num_threads()
@@ -72,7 +75,8 @@ def threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def one_thread_each(workers: int) -> Iterator[Callable[..., Any]]:
-    """A `map` that works on several items at a time, each on one torch thread: small products do not repay splitting.
+    """A `map` that works on several items at a time, each on one torch thread: small products do
+    not repay splitting.
 
     The setting of the workers becomes that of threads yet to come, so it is put back at the end.
     """
@@ -82,7 +86,11 @@ def one_thread_each(workers: int) -> Iterator[Callable[..., Any]]:
         if workers == 1:
             yield map
         else:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            with ThreadPoolExecutor(
+                workers,
+                initializer=torch.set_num_threads,
+                initargs=(1,),
+            ) as pool:
                 yield pool.map
 
 
@@ -99,14 +107,23 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def done_in_processes(function: Callable[[Item], Any], items: Sequence[Item], count: int) -> Iterator[Item]:
-    """Call `function(item)` for every item in `count` fresh processes; yields the items as they are done.
+def done_in_processes(
+    function: Callable[[Item], Any],
+    items: Sequence[Item],
+    count: int,
+) -> Iterator[Item]:
+    """Call `function(item)` for every item in `count` fresh processes; yields the items as they are
+    done.
 
-    Items begin in the order given. Ctrl-C ends the processes at once, and so does the death of this one; after an
-    error no further item begins. An InputError tells of a process that died.
+    Items begin in the order given. Ctrl-C ends the processes at once, and so does the death of this
+    one; after an error no further item begins. An InputError tells of a process that died.
     """
     others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent)
+    pool = ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=end_with_parent,
+    )
     try:
         with _interrupts_ignored():  # by the processes too, which start here and inherit that
             futures = {pool.submit(function, item): item for item in items}
@@ -121,7 +138,8 @@ def done_in_processes(function: Callable[[Item], Any], items: Sequence[Item], co
     except BrokenProcessPool as error:
         raise InputError(
             "a worker process died; what was finished is kept. A script must call this below "
-            '`if __name__ == "__main__":`, since workers import it anew; if it does, memory ran out: give workers=1'
+            '`if __name__ == "__main__":`, since workers import it anew; if it does, '
+            "memory ran out: give workers=1"
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
@@ -141,7 +159,8 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def end_with_parent(pid: int | None = None) -> None:
-    """Let this process end when the one that asked for it does, a fork server aside: a killed parent tells nobody.
+    """Let this process end when the one that asked for it does, a fork server aside: a killed
+    parent tells nobody.
 
     A process that was started by a command says who its parent is, by `pid`.
     """

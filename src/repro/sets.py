@@ -1,4 +1,7 @@
-"""Sets: what a dataset becomes once it is read, whatever its source. Frozen, checked on construction."""
+"""Sets: what a dataset becomes once it is read, whatever its source.
+
+Frozen, checked on construction.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +28,11 @@ class _Set:
     def __post_init__(self) -> None:
         for group in self.groups:
             for name in self._given(group):
-                object.__setattr__(self, name, _CHECKS[name](getattr(self, name), f"{self.name} {name}"))
+                object.__setattr__(
+                    self,
+                    name,
+                    _CHECKS[name](getattr(self, name), f"{self.name} {name}"),
+                )
             check_same_length(**self._given(group))
 
     def __len__(self) -> int:
@@ -34,7 +41,9 @@ class _Set:
     def keep(self, rows: Sequence[int] | NDArray[np.int64], group: int = 0, **changes: Any) -> Self:
         """The set with these rows of one group alone, and with other fields changed."""
         kept: dict[str, Any] = {
-            name: column[rows] if isinstance(column, np.ndarray) else tuple(column[row] for row in rows)
+            name: column[rows]
+            if isinstance(column, np.ndarray)
+            else tuple(column[row] for row in rows)
             for name, column in self._given(self.groups[group]).items()
         }
         return replace(self, **kept, **changes)
@@ -52,7 +61,8 @@ class ScoredPairs(_Set):
     texts1: tuple[str, ...]
     texts2: tuple[str, ...]
     scores: NDArray[np.float64]
-    subsets: Strings  # Which part of the set each pair comes from, (n,); one name throughout where there are no parts
+    # Which part of the set each pair comes from, (n,); one name throughout where there are no parts
+    subsets: Strings
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +95,8 @@ class Retrieval(_Set):
     queries: tuple[str, ...]
     document_ids: tuple[str, ...]
     documents: tuple[str, ...]
-    qrels: Mapping[str, Mapping[str, int]]  # query id → document id → relevance; 0 is judged and not relevant
+    # Query id → document id → relevance; 0 is judged and not relevant
+    qrels: Mapping[str, Mapping[str, int]]
     answers: tuple[str, ...] | None = None  # The gold answer of each query, where the set has one
     split: str = "test"
 
@@ -94,7 +105,10 @@ class Retrieval(_Set):
         queries, documents = set(self.query_ids), set(self.document_ids)
         for query, judged in self.qrels.items():
             if query not in queries:
-                raise InputError(f"{self.name} qrels judge {query!r}, which is not among the {len(queries)} queries")
+                raise InputError(
+                    f"{self.name} qrels judge {query!r}, which is not among the "
+                    f"{len(queries)} queries"
+                )
             for document in judged.keys() - documents:
                 raise InputError(
                     f"{self.name} qrels of {query!r} name the document {document!r}, "
@@ -113,7 +127,9 @@ class Corpus(_Set):
 
 @dataclass(frozen=True, eq=False)
 class WordVectors(_Set):
-    """Static word embeddings: row i of `vectors` (n, dim) float32 belongs to `words[i]`, most frequent first."""
+    """Static word embeddings: row i of `vectors` (n, dim) float32 belongs to `words[i]`, most
+    frequent first.
+    """
 
     groups = (("words", "vectors"),)
     words: tuple[str, ...]
@@ -123,11 +139,13 @@ class WordVectors(_Set):
 
 DataSet: TypeAlias = ScoredPairs | LabelledTexts | LabelledPairs | Retrieval | Corpus | WordVectors
 Embed: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
-"""embeddings (n, dim) of texts, whoever made them: all that a task asks for"""
+"""Embeddings (n, dim) of texts, whoever made them: all that a task asks for."""
 
 
 def texts_of(data: DataSet) -> tuple[str, ...]:
-    """Every text of a set, one side after the other, repeats included, so that embeddings slice back."""
+    """Every text of a set, one side after the other, repeats included, so that embeddings slice
+    back.
+    """
     match data:
         case ScoredPairs() | LabelledPairs():
             return data.texts1 + data.texts2
@@ -145,17 +163,26 @@ def all_texts(sets: Sequence[DataSet]) -> list[str]:
 
 
 def check_texts(texts: Iterable[str], what: str) -> tuple[str, ...]:
-    """Texts as a tuple; a bare string, an empty collection, a non-string or a blank text is refused."""
+    """Texts as a tuple; a bare string, an empty collection, a non-string or a blank text is
+    refused.
+    """
     if isinstance(texts, str):
-        raise InputError(f"{what} is one string, {texts[:40]!r}: expected a sequence of texts, so wrap it in a list")
+        raise InputError(
+            f"{what} is one string, {texts[:40]!r}: expected a sequence of texts, so "
+            "wrap it in a list"
+        )
     texts = tuple(texts)
     if not texts:
         raise InputError(f"{what} is empty: expected at least one text")
     for row, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError(f"{what}[{row}] is {text!r} ({type(text).__name__}): expected a string")
+            raise InputError(
+                f"{what}[{row}] is {text!r} ({type(text).__name__}): expected a string"
+            )
         if not text.strip():
-            raise InputError(f"{what}[{row}] is {text!r}: expected a text that is not blank; drop that row")
+            raise InputError(
+                f"{what}[{row}] is {text!r}: expected a text that is not blank; drop that row"
+            )
     return texts
 
 
@@ -167,7 +194,9 @@ def _scores(scores: Any, what: str) -> NDArray[np.float64]:
 
 
 def _labels(labels: Any, what: str) -> Strings:
-    """Labels as a read-only vector (n,) of strings that are not blank, numbers spelled as strings."""
+    """Labels as a read-only vector (n,) of strings that are not blank, numbers spelled as
+    strings.
+    """
     values = [str(label) for label in labels]
     for row, label in enumerate(values):
         if not label.strip():

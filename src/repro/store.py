@@ -51,11 +51,12 @@ KIND = re.compile("[a-z][a-z0-9_-]*")
 KEY = re.compile("[0-9a-f]{16}")
 HALF = re.compile(r"(?P<key>[0-9a-f]{16})\.(?P<pid>[1-9][0-9]{0,8})\.partial")
 SCRATCH = re.compile(f"(?P<kind>{KIND.pattern})-(?P<key>{KEY.pattern})")
-"""names in a store: of a folder of artefacts, an artefact, one half made, the scratch of its run"""
+"""Names in a store: of a folder of artefacts, an artefact, one half made, the scratch of its run.
+"""
 DATA, DAMAGED, WORK = "data", "damaged", "work"
-"""folders of no kind: snapshots of the hub's datasets, what was moved aside, scratch folders"""
+"""Folders of no kind: snapshots of the hub's datasets, what was moved aside, scratch folders."""
 CLOCK, STATE = "seconds", "state.safetensors"
-"""files of a scratch folder: the seconds spent before, and the state from which a run resumes"""
+"""Files of a scratch folder: the seconds spent before, and the state from which a run resumes."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,14 @@ class Store:
                 if not has_our_shape(each):
                     yield each
 
-    def get_or_make(self, kind: str, key: str, make: Callable[[Path, Path], None], *, config: Any = None) -> Made:
+    def get_or_make(
+        self,
+        kind: str,
+        key: str,
+        make: Callable[[Path, Path], None],
+        *,
+        config: Any = None,
+    ) -> Made:
         """Return the artefact, making it first if it is absent or damaged.
 
         `make(target, work)` writes the files into the empty folder `target`; `work` is a scratch
@@ -506,7 +514,11 @@ def _files_in(folder: Path) -> list[str]:
 def _write_value(folder: Path, value: Any) -> None:
     if isinstance(value, np.ndarray):
         np.save(folder / "value.npy", value, allow_pickle=False)
-    elif isinstance(value, dict) and value and all(isinstance(part, np.ndarray) for part in value.values()):
+    elif (
+        isinstance(value, dict)
+        and value
+        and all(isinstance(part, np.ndarray) for part in value.values())
+    ):
         for name, part in value.items():
             np.save(folder / f"value.{name}.npy", part, allow_pickle=False)
     else:

@@ -1,4 +1,6 @@
-"""How the package speaks to whoever typed a command: lines, complaints, and bars of progress on a terminal alone."""
+"""How the package speaks to whoever typed a command: lines, complaints, and bars of progress on a
+terminal alone.
+"""
 
 import importlib
 import io
@@ -15,7 +17,9 @@ QUIET = "REPRO_QUIET"  # set in the environment by `--quiet`, so that worker pro
 
 @dataclass(frozen=True)
 class Menu:
-    """The choices of a verb's option: the keys of a table, which is imported when that verb is asked for."""
+    """The choices of a verb's option: the keys of a table, which is imported when that verb is
+    asked for.
+    """
 
     module: str
     table: str
@@ -29,7 +33,9 @@ ProfileName: TypeAlias = Annotated[str, Menu("repro.config", "PROFILES")]
 
 
 def say(line: str) -> None:
-    """A line of output, shown at once; when nobody reads on, as under `| head`, the work goes on in silence."""
+    """A line of output, shown at once; when nobody reads on, as under `| head`, the work goes on in
+    silence.
+    """
     try:
         print(line, flush=True)
     except BrokenPipeError:
@@ -53,10 +59,14 @@ def close_output() -> None:
 
 
 def shows_progress() -> bool:
-    """Whether bars are wanted: a log, a pipe or a notebook's page would keep every state of a bar."""
+    """Whether bars are wanted: a log, a pipe or a notebook's page would keep every state of a
+    bar.
+    """
     return sys.stderr.isatty() and not os.environ.get(QUIET)
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, show: bool, **options: Any) -> Any:
-    """A bar of progress on standard error, over `items` or to be advanced by hand, if wanted and on a terminal."""
+    """A bar of progress on standard error, over `items` or to be advanced by hand, if wanted and on
+    a terminal.
+    """
     return tqdm(items, disable=not (show and shows_progress()), leave=False, **options)

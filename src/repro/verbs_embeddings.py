@@ -1,4 +1,6 @@
-"""The verbs of `repro` on embeddings: `encode` texts, `evaluate` or `export` an encoder, `reduce` a matrix."""
+"""The verbs of `repro` on embeddings: `encode` texts, `evaluate` or `export` an encoder, `reduce` a
+matrix.
+"""
 
 import ast
 import contextlib
@@ -20,9 +22,11 @@ from repro.types import Array, DataSource, InputError, check_dim
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
 BLOCK, CHARACTERS = 2**15, 2**25
-"""texts that `encode` holds at once, and their characters, whichever is reached first"""
+"""Texts that `encode` holds at once, and their characters, whichever is reached first."""
 FEWEST, DOCUMENTS, QUERIES = 20, 5000, 500
-"""rows from which neighbours tell whether columns were trained to be cut, and the most that are searched and asked"""
+"""Rows from which neighbours tell whether columns were trained to be cut, and the most that are
+searched and asked.
+"""
 WORDS = {"true": True, "false": False, "none": None}
 quiet_default = tyro.conf.arg(help_behavior_hint="")
 
@@ -32,15 +36,19 @@ class Reading:
     """How token states become embeddings."""
 
     pooling: Annotated[Pooling | None, quiet_default] = None
-    """token states to sentence state; by default the encoder's own"""
+    """Token states to sentence state; by default the encoder's own."""
     bidirectional: Annotated[tyro.conf.FlagConversionOff[bool | None], quiet_default] = None
-    """let the tokens of a decoder see those after them; by default as the encoder was trained"""
+    """Let the tokens of a decoder see those after them; by default as the encoder was trained."""
     final_norm: Annotated[Literal["last", "all", "none"] | None, quiet_default] = None
-    """which states pass a decoder's final norm; by default as the encoder was trained, else the last"""
+    """Which states pass a decoder's final norm; by default as the encoder was trained, else the
+    last.
+    """
     prompt: Annotated[str | None, quiet_default] = None
-    """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own"""
+    """Put before every text: a name among the encoder's prompts, or the text itself; by default the
+    encoder's own.
+    """
     device: Annotated[str | None, quiet_default] = None
-    """where it computes, such as cpu, cuda:0 or mps; by default CUDA if there is such, else cpu"""
+    """Where it computes, such as cpu, cuda:0 or mps; by default CUDA if there is such, else cpu."""
 
 
 ReadingOptions = Annotated[Reading, tyro.conf.arg(name="")]
@@ -57,16 +65,18 @@ def encode(
     normalize: bool = False,
     columns: tuple[str, ...] = (),
 ) -> int:
-    """A float32 `.npy` matrix of embeddings, one row for each line of a text file, which may be larger than memory.
+    """A float32 `.npy` matrix of embeddings, one row for each line of a text file, which may be
+    larger than memory.
 
-    A file is read twice, to check and count its lines and then block by block; equal texts of a block are encoded once.
+    A file is read twice, to check and count its lines and then block by block; equal texts of a
+    block are encoded once.
 
     The prompt and truncate_dim of a published folder hold. Half precision is computed in float32.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
-        texts: file with one text per line, a table with a column text (TSV, CSV, JSON lines, parquet), `-` for a
-            pipe, a folder that `datasets` saved to disk, or a dataset name.
+        texts: file with one text per line, a table with a column text (TSV, CSV, JSON lines,
+            parquet), `-` for a pipe, a folder that `datasets` saved to disk, or a dataset name.
         output: the `.npy` file.
         readout: pooler output z or encoder state h.
         layer: read this layer (0 is the embedding output) and run no further; by default the last.
@@ -89,7 +99,11 @@ def encode(
     if line:
         readout = "encoder"  # as the tables read a baseline, whatever it was trained with
     else:
-        full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
+        full = (
+            network.dim
+            if readout == "pooler" and layer in (None, network.n_layers)
+            else network.hidden_dim
+        )
         check_dim(full if dim is None else dim, limit=full)  # before hours of work
     whole, done = count <= BLOCK, 0
     bar = progress_bar(total=count, desc="encoding", show=not whole)
@@ -108,7 +122,10 @@ def encode(
             bar.update(len(block))
             done += len(block)
         if done != count:
-            raise InputError(f"{texts} has changed while it was read, from {count} texts to {done}: give it again")
+            raise InputError(
+                f"{texts} has changed while it was read, from {count} texts to {done}: "
+                "give it again"
+            )
     said = line or f"{network.texts_truncated} texts were cut"
     say(f"{count} x {X.shape[1]} float32 -> {output}; {said}")
     return 0
@@ -158,41 +175,65 @@ def evaluate(
     rows: Path | None = None,
     columns: tuple[str, ...] = (),
 ) -> int:
-    """The score of an encoder on a dataset with its interval, at several layers and sizes from a single pass.
+    """The score of an encoder on a dataset with its interval, at several layers and sizes from a
+    single pass.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
-        data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines, parquet, `-` for a pipe, a
-            folder that `datasets` saved to disk) with columns score, sentence1, sentence2 or label, text.
+        data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines,
+            parquet, `-` for a pipe, a folder that `datasets` saved to disk) with columns score,
+            sentence1, sentence2 or label, text.
         task: similarity of pairs, or a linear probe.
         dims: prefix sizes; by default the full size.
-        layers: read these layers (0 is the embedding output), run no further than the deepest; by default the last.
+        layers: read these layers (0 is the embedding output), run no further than the deepest; by
+            default the last.
         readout: pooler output z or encoder state h.
         reading: how token states become embeddings.
         split: similarity only, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
         protocol: classifier of the probe: logistic regression by L-BFGS, or SentEval's own.
-        source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
+        source: where the data comes from; by default local files if REPRO_DATA is set, else the
+            microworld.
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file; by default none.
-        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating
+            sentence1=Left.
     """
     from repro.data import column_names, default_source
     from repro.runs.evaluate import encoder_rows, load_task
 
     if rows is not None:
         writable_file(rows, data)
-    judged = load_task(data, task, split=split, text=text, source=source, columns=column_names(columns))
+    judged = load_task(
+        data,
+        task,
+        split=split,
+        text=text,
+        source=source,
+        columns=column_names(columns),
+    )
     network, line = encoder_named(encoder, reading, source or default_source())
     if line:
         readout = "encoder"  # as the tables read a baseline, whatever it was trained with
-    how: dict[str, Any] = {"readout": readout, "aggregate": aggregate, "protocol": protocol, "seed": seed}
+    how: dict[str, Any] = {
+        "readout": readout,
+        "aggregate": aggregate,
+        "protocol": protocol,
+        "seed": seed,
+    }
     how["line"] = line
     frame = encoder_rows(network, encoder, judged, dims=dims, layers=layers, **how)
-    say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
+    say(
+        f"{encoder} on {data} ({frame['data_source'].iloc[0]}, "
+        f"{frame['setting'].iloc[0]}), live, x100:"
+    )
     for row in frame.itertuples():
-        interval = "" if row.ci_low != row.ci_low else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
+        interval = (
+            ""
+            if row.ci_low != row.ci_low
+            else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
+        )
         layer = f"layer {row.layer:>3}  " if layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if rows is not None:
@@ -231,7 +272,9 @@ def reduce(
     fitted = [read_matrix(path) for path in fit_on]
     for path, matrix in zip(fit_on, fitted, strict=True):
         if matrix.shape[1] != X.shape[1]:
-            raise InputError(f"{path} has {matrix.shape[1]} columns, {input} has {X.shape[1]}: expected the same")
+            raise InputError(
+                f"{path} has {matrix.shape[1]} columns, {input} has {X.shape[1]}: expected the same"
+            )
     rows = np.concatenate(fitted) if fitted else X
     clock = [time.perf_counter()]
     if fitted:
@@ -242,11 +285,16 @@ def reduce(
     said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
     write_matrix(output, Y)
     if (shares := getattr(reducer, "explained_variance_ratio_", None)) is not None:
-        where = "of the variance in the kernel's feature space" if method == "kpca" else "of their variance"
+        where = (
+            "of the variance in the kernel's feature space"
+            if method == "kpca"
+            else "of their variance"
+        )
         said += f", {100 * float(shares.sum()):.2f} % {where} kept"
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
-        f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted on {len(rows):,} rows ({source}) "
+        f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted "
+        f"on {len(rows):,} rows ({source}) "
         f"{said} -> {output}"
     )
     if isinstance(reducer, Truncate) and dim < X.shape[1] and len(X) >= FEWEST:
@@ -255,9 +303,11 @@ def reduce(
 
 
 def how_cutting_does(X: Array) -> str:
-    """Whether the rows of X (n, D) look trained to be cut, by the neighbours that the first columns find in a sample.
+    """Whether the rows of X (n, D) look trained to be cut, by the neighbours that the first columns
+    find in a sample.
 
-    The share of variance that is kept does not tell: it is high wherever the first columns happen to vary most.
+    The share of variance that is kept does not tell: it is high wherever the first columns happen
+    to vary most.
     """
     import numpy as np
 
@@ -271,7 +321,9 @@ def how_cutting_does(X: Array) -> str:
 
 
 def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
-    """Read KEY=VALUE pairs as parameters of the reducer, each of its default's kind; the reducer shows its progress."""
+    """Read KEY=VALUE pairs as parameters of the reducer, each of its default's kind; the reducer
+    shows its progress.
+    """
     from repro.reducers import REDUCERS
 
     signature = inspect.signature(REDUCERS[method]).parameters
@@ -292,13 +344,17 @@ def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
 
 
 def _like(key: str, value: Any, default: Any) -> Any:
-    """The value if it is of the default's kind; whole numbers pass for others, and one number for a tuple."""
+    """The value if it is of the default's kind; whole numbers pass for others, and one number for a
+    tuple.
+    """
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(default, tuple) and isinstance(value, int):
         return (value,)
     if default is not None and type(value) is not type(default):
-        raise InputError(f"{key} is {value!r}: expected {type(default).__name__}, such as {default!r}")
+        raise InputError(
+            f"{key} is {value!r}: expected {type(default).__name__}, such as {default!r}"
+        )
     return value
 
 
@@ -312,18 +368,23 @@ def export(
     final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
 ) -> int:
-    """A folder that `SentenceTransformer` loads: an encoder as it is, cut to a layer, or followed by a reducer.
+    """A folder that `SentenceTransformer` loads: an encoder as it is, cut to a layer, or followed
+    by a reducer.
 
     Args:
         output: a new folder.
-        encoder: name, hub id or folder, such as `repro train --output` wrote; by default that of --reducer.
-        layer: leave out the blocks above this one, and the pooler; by default the layer of --reducer, else the last.
+        encoder: name, hub id or folder, such as `repro train --output` wrote; by default that of
+            --reducer.
+        layer: leave out the blocks above this one, and the pooler; by default the layer of
+            --reducer, else the last.
         dim: keep the first so many numbers; by default all.
-        reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings; by default none.
+        reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings;
+            by default none.
         pooling: token states to sentence state; by default the encoder's own.
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained,
             else the last. What is cut to a layer passes it always: of a decoder, --layer needs all.
-        normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
+        normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any
+            case.
     """
     from dimadvise.deploy import read_linear, read_note
     from repro.models import SentenceEncoder
@@ -333,7 +394,9 @@ def export(
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
     name = note.get("encoder") if encoder is None else encoder
     if name is None:
-        raise InputError("give --encoder, or with --reducer the folder that `repro advise --encoder` wrote")
+        raise InputError(
+            "give --encoder, or with --reducer the folder that `repro advise --encoder` wrote"
+        )
     if final_norm is not None and "encoder" in note:
         fitted_on = "the reducer was fitted on the encoder as it is"
         raise InputError(f"--final-norm {final_norm}: {fitted_on}; leave it out")
@@ -342,17 +405,34 @@ def export(
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
         if network.pooling != note.get("pooling", network.pooling):
-            wrong = f"--pooling {network.pooling}: the reducer was fitted on {note['pooling']} pooling"
+            wrong = (
+                f"--pooling {network.pooling}: the reducer was fitted on {note['pooling']} pooling"
+            )
             raise InputError(f"{wrong}; leave --pooling out")
         fitted = network.backbone.layer_index(note.get("layer"))
         if layer is not None and (asked := network.backbone.layer_index(layer)) != fitted:
-            wrong = f"--layer {asked}: the reducer was fitted on layer {fitted} of {network.n_layers}"
+            wrong = (
+                f"--layer {asked}: the reducer was fitted on layer {fitted} of {network.n_layers}"
+            )
             raise InputError(f"{wrong}; leave --layer out, or fit a reducer on that one")
         layer = note.get("layer")
         if Path(name).name != Path(note["encoder"]).name:
-            complain(f"warning: the reducer was fitted on {note['encoder']}, and is put behind {name}")
+            complain(
+                f"warning: the reducer was fitted on {note['encoder']}, and is put behind {name}"
+            )
     unit = bool(note.get("unit_rows"))
-    export_folder(network, output, layer=layer, dim=dim, reducer=map_, unit_rows=unit, normalize=normalize)
+    export_folder(
+        network,
+        output,
+        layer=layer,
+        dim=dim,
+        reducer=map_,
+        unit_rows=unit,
+        normalize=normalize,
+    )
     megabytes = sum(path.stat().st_size for path in output.rglob("*") if path.is_file()) / 1e6
-    say(f"{output}: {network.n_layers} layers, {megabytes:.1f} MB; SentenceTransformer({str(output)!r}) loads it")
+    say(
+        f"{output}: {network.n_layers} layers, {megabytes:.1f} MB; "
+        f"SentenceTransformer({str(output)!r}) loads it"
+    )
     return 0

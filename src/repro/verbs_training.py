@@ -28,7 +28,8 @@ from repro.terminal import ProfileName, say
 from repro.types import DataSource, InputError, check_dim
 
 T = TypeVar("T")
-Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]  # its help says what happens without it
+# Its help says what happens without it
+Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
 if TYPE_CHECKING:
     Preset: TypeAlias = str
     Form: TypeAlias = str
@@ -44,12 +45,22 @@ READ_BY = {
     **dict.fromkeys(("form", "layer_weights", "strategy", "alpha", "beta"), ("ese",)),
     **dict.fromkeys(("preset", "examples"), SCALING),
 }
-"""option to the objectives that read it; all objectives read the others"""
+"""Option to the objectives that read it; all objectives read the others."""
 TRAINED = (
-    *("backbone", "objective", "difference", "layers", "sentences", "learning_rate", "batch_size", "dropout", "epochs"),
-    *("pooling", "activation", "seed"),
+    "backbone",
+    "objective",
+    "difference",
+    "layers",
+    "sentences",
+    "learning_rate",
+    "batch_size",
+    "dropout",
+    "epochs",
+    "pooling",
+    "activation",
+    "seed",
 )
-"""options of `train` that are fields of a training's configuration"""
+"""Options of `train` that are fields of a training's configuration."""
 
 
 @dataclass(frozen=True)
@@ -57,29 +68,35 @@ class ScalingOptions:
     """Options of AnglE, Matryoshka and ESE, and of the large backbones they are published on."""
 
     preset: Unset[Preset] = None
-    """angle, matryoshka, ese: weights of AnglE's terms; by default paper"""
+    """Angle, matryoshka, ese: weights of AnglE's terms; by default paper."""
     examples: Unset[Literal["pairs", "triples"]] = None
-    """angle, matryoshka, ese: entailed and contradicted pairs (the default), or premises with one hypothesis of each"""
+    """Angle, matryoshka, ese: entailed and contradicted pairs (the default), or premises with one
+    hypothesis of each.
+    """
     form: Unset[Form] = None
-    """ese: as printed (the default), or as its authors released it"""
+    """Ese: as printed (the default), or as its authors released it."""
     layer_weights: Unset[LayerWeights] = None
-    """ese: of the layers below the last; by default the form's, log"""
+    """Ese: of the layers below the last; by default the form's, log."""
     strategy: Unset[Strategy] = None
-    """ese: what the compressed target is made of; by default the form's, dependencies"""
+    """Ese: what the compressed target is made of; by default the form's, dependencies."""
     alpha: Unset[float] = None
-    """ese: weight of learn-to-express; by default 1"""
+    """Ese: weight of learn-to-express; by default 1."""
     beta: Unset[float] = None
-    """ese: weight of learn-to-compress; by default 1"""
+    """Ese: weight of learn-to-compress; by default 1."""
     lora_rank: Unset[int] = None
-    """train adapters of this rank in place of the backbone's own weights; by default the weights themselves"""
+    """Train adapters of this rank in place of the backbone's own weights; by default the weights
+    themselves.
+    """
     bidirectional: bool = False
-    """let the tokens of a decoder see those after them"""
+    """Let the tokens of a decoder see those after them."""
     final_norm: Unset[Literal["last", "all", "none"]] = None
-    """which states pass the backbone's final norm, if it has one; by default last"""
+    """Which states pass the backbone's final norm, if it has one; by default last."""
 
     def settings(self) -> dict[str, Any]:
         """Fields of `TrainConfig`; None where nothing was asked for."""
-        changed = {name: getattr(self, name) for name in ("layer_weights", "strategy", "alpha", "beta")}
+        changed = {
+            name: getattr(self, name) for name in ("layer_weights", "strategy", "alpha", "beta")
+        }
         return {
             "angle": ANGLE_PRESETS.get(self.preset or ""),
             "examples": self.examples,
@@ -94,7 +111,9 @@ def refuse_unread(objective: str, options: Mapping[str, Any]) -> None:
     """Refuse an option that the objective does not read; those not given are None or empty."""
     for name, readers in READ_BY.items():
         if options[name] not in (None, ()) and objective not in readers:
-            way_out = " (read prefixes of it with `repro evaluate --dims`)" if name == "dims" else ""
+            way_out = (
+                " (read prefixes of it with `repro evaluate --dims`)" if name == "dims" else ""
+            )
             raise InputError(
                 f"--{name.replace('_', '-')} is not read by the objective {objective!r}, only by "
                 f"{', '.join(readers)}: leave it out{way_out}"
@@ -102,7 +121,9 @@ def refuse_unread(objective: str, options: Mapping[str, Any]) -> None:
 
 
 def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
-    """The encoders that a command trains, by the subfolder of its output that they go to; "" is the output itself."""
+    """The encoders that a command trains, by the subfolder of its output that they go to; "" is the
+    output itself.
+    """
     if base.objective == "angle":
         return {"": base}
     if base.objective == "matryoshka":
@@ -114,7 +135,9 @@ def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
 
 
 def refuse_foreign(folder: Path, key: str) -> None:
-    """Check that a folder is new or empty, or holds what was written of the encoder with this key, before any work."""
+    """Check that a folder is new or empty, or holds what was written of the encoder with this key,
+    before any work.
+    """
     there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if all(name.endswith(".partial") for name in there):
         return
@@ -128,7 +151,9 @@ def refuse_foreign(folder: Path, key: str) -> None:
 
 
 def copy_encoder(source: Path, target: Path) -> None:
-    """Copy an encoder out of the store, a manifest first: what a killed copy left is then known to be of it."""
+    """Copy an encoder out of the store, a manifest first: what a killed copy left is then known to
+    be of it.
+    """
     if not (target / MANIFEST).exists():
         with replacing(target / MANIFEST) as partial:
             shutil.copyfile(source / MANIFEST, partial)
@@ -155,19 +180,22 @@ def train(
     seed: int = 0,
     workers: int | None = None,
 ) -> int:
-    """Encoders of your own, trained end to end; a stopped run goes on when the same command is given again.
+    """Encoders of your own, trained end to end; a stopped run goes on when the same command is
+    given again.
 
     Args:
         backbone: shipped name, local folder or hub id.
-        dims: pooler sizes (simcse, nli) or compressed sizes (ese), one encoder each, by default 128; matryoshka: the
-            prefixes that its one encoder trains, by default 8 to 768.
-        output: folder for the encoder, or for a subfolder of each of several, such as dim64; by default they are in the
-            store alone.
-        objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
-            AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
+        dims: pooler sizes (simcse, nli) or compressed sizes (ese), one encoder each, by default
+            128; matryoshka: the prefixes that its one encoder trains, by default 8 to 768.
+        output: folder for the encoder, or for a subfolder of each of several, such as dim64; by
+            default they are in the store alone.
+        objective: contrastive on plain sentences; or on entailment pairs a softmax classifier
+            (nli), AnglE (angle), AnglE on prefixes (matryoshka), or on prefixes of all layers
+            (ese).
         difference: nli: third feature of the classifier, |u - v| (by default) or u - v.
         layers: blocks kept of the backbone; by default all.
-        sentences: how many training sentences, pairs or triples; by default as many as the profile says.
+        sentences: how many training sentences, pairs or triples; by default as many as the profile
+            says.
         learning_rate: peak learning rate; by default the profile's, as for all up to activation.
         batch_size: sentences per step.
         dropout: of every layer.
@@ -175,7 +203,8 @@ def train(
         pooling: from token states to sentence state.
         activation: simcse, nli: of the pooler.
         scaling: options of ESE's comparison.
-        source: where the sentences come from; by default local files if REPRO_DATA is set, else the microworld.
+        source: where the sentences come from; by default local files if REPRO_DATA is set, else the
+            microworld.
         profile: defaults for everything not given.
         seed: of weights, dropout and data order.
         workers: processes side by side; by default one per core.
@@ -197,14 +226,19 @@ def train(
         for folder, config_of_one in configs.items():
             refuse_foreign(output / folder, cell_key(config_of_one))
     readout = "encoder" if objective in SCALING else base.checkpoint_by
-    for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
+    for folder, cell in zip(
+        configs,
+        train_all(list(configs.values()), Store(), workers=workers),
+        strict=True,
+    ):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
         state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"
         place = cell.folder if output is None else output / folder
         if output is not None:
             copy_encoder(cell.folder, place)
         say(
-            f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} (encoder, untrained) -> "
+            f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} "
+            "(encoder, untrained) -> "
             f"{100 * best:.2f} ({readout}); {place}"
         )
     return 0
@@ -224,7 +258,8 @@ def pretrain(
     source: DataSource | None = None,
     seed: int = 0,
 ) -> int:
-    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is given again.
+    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is
+    given again.
 
     Args:
         corpus: dataset name or a text file with one sentence per line.
@@ -237,7 +272,8 @@ def pretrain(
         batch_size: sentences per step.
         sentences: take only so many sentences; by default all.
         threads: CPU threads; by default all cores.
-        source: where the corpus comes from; by default local files if REPRO_DATA is set, else the microworld.
+        source: where the corpus comes from; by default local files if REPRO_DATA is set, else the
+            microworld.
         seed: of weights, masks and data order.
     """
     import torch
@@ -254,7 +290,8 @@ def pretrain(
     config = mlm.PretrainConfig(
         layers=layers,
         hidden_dim=hidden_dim,
-        heads=heads or next(n for n in range(max(1, hidden_dim // 64), 0, -1) if hidden_dim % n == 0),
+        heads=heads
+        or next(n for n in range(max(1, hidden_dim // 64), 0, -1) if hidden_dim % n == 0),
         epochs=epochs,
         learning_rate=learning_rate or (1e-3 if layers <= 2 else 5e-4),
         batch_size=batch_size,
@@ -265,25 +302,53 @@ def pretrain(
     texts = data.load(corpus, source=source, limit=sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
-    content, threads = fingerprint(corpus, texts.source), check_dim(threads or cpu_count(), what="threads")
-    key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
+    content, threads = (
+        fingerprint(corpus, texts.source),
+        check_dim(threads or cpu_count(), what="threads"),
+    )
+    key = digest(
+        {"config": asdict(config), "content": content, "sentences": sentences},
+        code=(mlm.__name__,),
+    )
     torch.set_num_threads(threads)
     store = Store()
     work = store.scratch("pretrain", key)
     how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
     backbone, history, figures = mlm.pretrain(texts.texts, config, **how)
-    made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": threads}
+    made = {
+        "corpus": corpus,
+        "source": texts.source,
+        "content": content,
+        "hardware": hardware(),
+        "threads": threads,
+    }
     made |= {"command": " ".join(sys.argv[1:])}
-    note = {"config": asdict(config), "figures": figures, "loss_curve": mlm.loss_curve(history), **made}
+    note = {
+        "config": asdict(config),
+        "figures": figures,
+        "loss_curve": mlm.loss_curve(history),
+        **made,
+    }
     write_text(output / CARD, json.dumps(note))  # first: a kill leaves a folder known for ours
     backbone.save(output)
-    told: dict[str, Any] = {"name": output.name, "versions": versions(), "commit": commit(), "sentences": len(texts)}
+    told: dict[str, Any] = {
+        "name": output.name,
+        "versions": versions(),
+        "commit": commit(),
+        "sentences": len(texts),
+    }
     told |= {"steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
     told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
     card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
-    (output / "README.md").write_text(card.format(**asdict(config) | figures | made | told), encoding="utf-8")
+    (output / "README.md").write_text(
+        card.format(**asdict(config) | figures | made | told),
+        encoding="utf-8",
+    )
     store.drop_scratch(work)
-    say(f"{output}: dev loss {figures['dev_loss']:.3f} after {figures['tokens_seen'] / 1e6:.0f} M tokens")
+    say(
+        f"{output}: dev loss {figures['dev_loss']:.3f} after "
+        f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
+    )
     return 0
 
 

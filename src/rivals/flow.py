@@ -1,9 +1,12 @@
-"""The cloud of sentence states made round: by an invertible network, BERT-flow, or a linear map, whitening.
+"""The cloud of sentence states made round: by an invertible network, BERT-flow, or a linear map,
+whitening.
 
-A flow z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps, fitted by maximum likelihood,
-log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the steps is Glow's without images; the widths are ours.
+A flow z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps, fitted by maximum
+likelihood, log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the steps is Glow's without
+images; the widths are ours.
 
-References: Li et al. (2020), BERT-flow; Kingma and Dhariwal (2018), Glow; Su et al. (2021), Whitening (PROTOCOLS §6).
+References: Li et al. (2020), BERT-flow; Kingma and Dhariwal (2018), Glow; Su et al. (2021),
+Whitening (PROTOCOLS §6).
 """
 
 import math
@@ -22,9 +25,9 @@ from repro.training.loop import History, LoopConfig, train
 from repro.types import Array, InputError, check_embeddings
 
 SCALE_BOUND = 2.0
-"""largest log-scale of a coupling: no single step can blow a direction up"""
+"""Largest log-scale of a coupling: no single step can blow a direction up."""
 FLAT = 1e-10
-"""directions whose variance is below this share of the largest hold rounding, not text"""
+"""Directions whose variance is below this share of the largest hold rounding, not text."""
 
 
 class ActNorm(nn.Module):
@@ -48,7 +51,10 @@ class ActNorm(nn.Module):
 
 
 class LULinear(nn.Module):
-    """y = W x with W = P L (U + diag(sign·e^s)): the log-determinant is Σs. Starts as a random rotation."""
+    """y = W x with W = P L (U + diag(sign·e^s)): the log-determinant is Σs.
+
+    Starts as a random rotation.
+    """
 
     permutation: Tensor
     sign: Tensor
@@ -102,7 +108,9 @@ class FlowConfig:
 
 
 class Flow(nn.Module):
-    """Steps of actnorm, LU linear and affine coupling on x of at least two coordinates; untrained, a rotation."""
+    """Steps of actnorm, LU linear and affine coupling on x of at least two coordinates; untrained,
+    a rotation.
+    """
 
     def __init__(self, dim: int, config: FlowConfig) -> None:
         super().__init__()
@@ -145,11 +153,16 @@ def negative_log_likelihood(flow: Flow, x: Tensor) -> Tensor:
 
 
 def fit_flow(X: Array, config: FlowConfig) -> tuple[Flow, History]:
-    """A flow that makes X (n, D), at least one batch, as likely as it can under a standard normal z."""
-    rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(default_device())
+    """A flow that makes X (n, D), at least one batch, as likely as it can under a standard normal
+    z.
+    """
+    rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(
+        default_device()
+    )
     steps = count_steps(config, len(rows), "states")
     flow = Flow(rows.shape[1], config).to(rows.device)
-    flow.start_from(rows)  # all rows, not one batch: with few rows some coordinate may be constant in the first
+    # All rows, not one batch: with few rows some coordinate may be constant in the first
+    flow.start_from(rows)
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, len(rows) // config.batch_size)
@@ -161,17 +174,24 @@ def fit_flow(X: Array, config: FlowConfig) -> tuple[Flow, History]:
 
 
 def fit_whitening(X: Array) -> dict[str, Array]:
-    """The `mean` μ (D,) of X (n, D) and the `matrix` UΛ^(−1/2) (D, dim) of every direction that varies, in float64.
+    """The `mean` μ (D,) of X (n, D) and the `matrix` UΛ^(−1/2) (D, dim) of every direction that
+    varies, in float64.
 
-    Directions fall in variance, so that smaller sizes are column prefixes; their largest entries are positive.
+    Directions fall in variance, so that smaller sizes are column prefixes; their largest entries
+    are positive.
     """
     X = check_embeddings(X).astype(np.float64)
     if (X[0] == X).all():
-        raise InputError(f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened")
+        raise InputError(
+            f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened"
+        )
     fit = PCA(svd_solver="covariance_eigh").fit(X)
     variance = fit.explained_variance_ * (len(X) - 1) / len(X)
     vary = int((variance > FLAT * variance[0]).sum())
-    return {"mean": fit.mean_, "matrix": (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T}
+    return {
+        "mean": fit.mean_,
+        "matrix": (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T,
+    }
 
 
 def whitened(X: Array, mean: Array, matrix: Array) -> Array:

@@ -1,6 +1,8 @@
-"""Networks that write: a causal language model goes on with a text, an encoder-decoder puts it into another language.
+"""Networks that write: a causal language model goes on with a text, an encoder-decoder puts it into
+another language.
 
-Greedily, as the reader of ESE's Table 3 does; there and back again, by a pair of networks that each go one way.
+Greedily, as the reader of ESE's Table 3 does; there and back again, by a pair of networks that each
+go one way.
 """
 
 import logging
@@ -20,10 +22,10 @@ from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)
 CHUNKS = {"answers": 32, "translations": 512}
-"""texts of which what is written is one entry of the store"""
+"""Texts of which what is written is one entry of the store."""
 ANSWER_TOKENS = 32  # length of an answer
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
-"""padded tokens of a batch times beams, those to come included"""
+"""Padded tokens of a batch times beams, those to come included."""
 
 
 class Writer:
@@ -32,25 +34,40 @@ class Writer:
     def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
         self.model, self.tokenizer, self.name = model, tokenizer, name
         self.max_length: int | None = getattr(model.config, "max_position_embeddings", None)
-        """most tokens the model has positions for; None if it sets no limit"""
+        """Most tokens the model has positions for; None if it sets no limit."""
 
     @torch.no_grad()
     def written(
-        self, ids: Sequence[list[int]], costs: Sequence[int], pad: int, *, left: bool, new_tokens: int, beams: int = 1
+        self,
+        ids: Sequence[list[int]],
+        costs: Sequence[int],
+        pad: int,
+        *,
+        left: bool,
+        new_tokens: int,
+        beams: int = 1,
     ) -> list[str]:
-        """What the model writes for each row of tokens; rows of like cost share a batch, padded on one side."""
+        """What the model writes for each row of tokens; rows of like cost share a batch, padded on
+        one side.
+        """
         budget = TOKEN_BUDGET["cpu" if self.model.device.type == "cpu" else "cuda"] // beams
         found = [""] * len(ids)
         for batch in pack_by_tokens(list(costs), max(1, budget)):
             rows, side = [torch.tensor(ids[i]) for i in batch], "left" if left else "right"
             table, mask = (
-                pad_sequence(part, batch_first=True, padding_value=value, padding_side=side).to(self.model.device)
+                pad_sequence(part, batch_first=True, padding_value=value, padding_side=side).to(
+                    self.model.device
+                )
                 for part, value in ((rows, pad), (list(map(torch.ones_like, rows)), 0))
             )  # (B, T) both
             options = {"max_new_tokens": new_tokens, "do_sample": False, "num_beams": beams}
             said = self.model.generate(input_ids=table, attention_mask=mask, **options)
             said = said[:, table.shape[1] :] if left else said
-            for i, text in zip(batch, self.tokenizer.batch_decode(said, skip_special_tokens=True), strict=True):
+            for i, text in zip(
+                batch,
+                self.tokenizer.batch_decode(said, skip_special_tokens=True),
+                strict=True,
+            ):
                 found[i] = text
         return found
 
@@ -59,9 +76,11 @@ class Generator(Writer):
     """A decoder with its language-model head and its tokenizer."""
 
     def generate(self, prompts: Sequence[str], *, max_new_tokens: int = 32) -> list[str]:
-        """The most likely next token, again and again: what follows each prompt, without the prompt.
+        """The most likely next token, again and again: what follows each prompt, without the
+        prompt.
 
-        No chat template is put around a prompt. An answer ends where the model ends it, or after `max_new_tokens`.
+        No chat template is put around a prompt. An answer ends where the model ends it, or after
+        `max_new_tokens`.
         """
         check_dim(max_new_tokens, what="max_new_tokens")
         distinct, inverse = merge_equal(prompts)
@@ -72,7 +91,8 @@ class Generator(Writer):
                 raise InputError(f"{start} has no token: {self.name} has nothing to go on from")
             if self.max_length is not None and len(row) + max_new_tokens > self.max_length:
                 raise InputError(
-                    f"{start} has {len(row)} tokens and {max_new_tokens} are to follow, but {self.name} takes "
+                    f"{start} has {len(row)} tokens and {max_new_tokens} are to follow, but "
+                    f"{self.name} takes "
                     f"{self.max_length}: shorten the context or max_new_tokens"
                 )
         costs = [len(row) + max_new_tokens for row in ids]
@@ -84,11 +104,15 @@ class Generator(Writer):
 def load_generator(name_or_path: str, *, device: torch.device | str | None = None) -> Generator:
     """A generator by folder or hub id; only safetensors weights are read and no remote code is run.
 
-    Of the folder's generation settings only the ids that end a text are kept: published ones sample.
+    Of the folder's generation settings only the ids that end a text are kept: published ones
+    sample.
     """
     model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
     if not causal_parts(model):
-        raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
+        raise InputError(
+            f"{name_or_path!r} is a {type(model).__name__}: expected a causal "
+            "decoder, such as Llama"
+        )
     check_complete(name_or_path, found)
     stop = model.generation_config.eos_token_id
     stop = tokenizer.eos_token_id if stop is None else stop
@@ -99,47 +123,83 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
 
 
 def written_once(
-    kind: str, named: dict[str, Any], texts: Sequence[str], write: Callable[[list[str]], list[str]], store: Store
+    kind: str,
+    named: dict[str, Any],
+    texts: Sequence[str],
+    write: Callable[[list[str]], list[str]],
+    store: Store,
 ) -> dict[str, str]:
-    """What is written for each distinct text; every chunk is kept, so that a killed run goes on where it stopped."""
+    """What is written for each distinct text; every chunk is kept, so that a killed run goes on
+    where it stopped.
+    """
     (distinct, _), size, found = merge_equal(texts), CHUNKS[kind], dict[str, str]()
     for start in progress_bar(range(0, len(distinct), size), desc=kind, show=True):
         chunk = distinct[start : start + size]
-        found |= zip(chunk, store.remember(kind, {**named, "texts": chunk}, partial(write, chunk)), strict=True)
+        found |= zip(
+            chunk,
+            store.remember(kind, {**named, "texts": chunk}, partial(write, chunk)),
+            strict=True,
+        )
     return found
 
 
 def answers_to(prompts: Sequence[str], generator: str, store: Store) -> dict[str, str]:
-    """What a generator, a folder or a hub id, says to each prompt, from the store where it is there.
+    """What a generator, a folder or a hub id, says to each prompt, from the store where it is
+    there.
 
-    A model that was told to be brief goes on with a question of its own on the next line: the first line that is not
-    blank is the answer.
+    A model that was told to be brief goes on with a question of its own on the next line: the first
+    line that is not blank is the answer.
     """
     loaded = cache(load_generator)
 
     def write(chunk: list[str]) -> list[str]:
         return loaded(generator).generate(chunk, max_new_tokens=ANSWER_TOKENS)
 
-    said = written_once("answers", {"generator": identity(generator), "tokens": ANSWER_TOKENS}, prompts, write, store)
-    return {prompt: next(iter(answer.strip().splitlines()), "").strip() for prompt, answer in said.items()}
+    said = written_once(
+        "answers",
+        {"generator": identity(generator), "tokens": ANSWER_TOKENS},
+        prompts,
+        write,
+        store,
+    )
+    return {
+        prompt: next(iter(answer.strip().splitlines()), "").strip()
+        for prompt, answer in said.items()
+    }
 
 
 class Translator(Writer):
     """An encoder-decoder and its tokenizer."""
 
-    def translate(self, texts: Sequence[str], *, beams: int = 1, max_tokens: int = 128) -> list[str]:
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beams: int = 1,
+        max_tokens: int = 128,
+    ) -> list[str]:
         """The most likely translation of every text; one without a word stays as it is.
 
-        `beams` hypotheses are followed at a time; 1 is greedy. At most `max_tokens` are read of a text, and written.
+        `beams` hypotheses are followed at a time; 1 is greedy. At most `max_tokens` are read of a
+        text, and written.
         """
         check_dim(beams, what="beams")
         check_dim(max_tokens, limit=self.max_length, what="max_tokens")
         distinct, inverse = merge_equal(texts)
         worded = [i for i, text in enumerate(distinct) if text.strip()]
         # T5 and Marian end a text with a token, which a cut has to leave
-        ids = [self.tokenizer(distinct[i], truncation=True, max_length=max_tokens)["input_ids"] for i in worded]
+        ids = [
+            self.tokenizer(distinct[i], truncation=True, max_length=max_tokens)["input_ids"]
+            for i in worded
+        ]
         if cut := sum(len(row) >= max_tokens for row in ids):
-            log.info("%d of %d texts reach %d tokens, where %s stops reading", cut, len(ids), max_tokens, self.name)
+            log.info(
+                "%d of %d texts reach %d tokens, where %s stops reading",
+                cut,
+                len(ids),
+                max_tokens,
+                self.name,
+            )
         pad, costs = self.model.config.pad_token_id, [2 * len(row) for row in ids]
         said = self.written(ids, costs, pad, left=False, new_tokens=max_tokens, beams=beams)
         found = dict(zip(worded, map(str.strip, said), strict=True))
@@ -148,15 +208,28 @@ class Translator(Writer):
 
 def load_translator(name_or_path: str, *, device: torch.device | str | None = None) -> Translator:
     """A translator by folder or hub id, as `load_generator` has it."""
-    model, tokenizer, found = load_writer("AutoModelForSeq2SeqLM", "translator", name_or_path, device)
+    model, tokenizer, found = load_writer(
+        "AutoModelForSeq2SeqLM",
+        "translator",
+        name_or_path,
+        device,
+    )
     check_complete(name_or_path, found)
     return Translator(model, tokenizer, name=name_or_path)
 
 
 def back_translate(
-    texts: Sequence[str], there: str, back: str, store: Store, *, beams: int = 1, max_tokens: int = 128
+    texts: Sequence[str],
+    there: str,
+    back: str,
+    store: Store,
+    *,
+    beams: int = 1,
+    max_tokens: int = 128,
 ) -> list[str]:
-    """Every text in another language and back again, by the networks `there` and `back`; kept by both's weights."""
+    """Every text in another language and back again, by the networks `there` and `back`; kept by
+    both's weights.
+    """
     loaded = cache(load_translator)
 
     def write(chunk: list[str]) -> list[str]:
@@ -164,6 +237,10 @@ def back_translate(
             chunk = loaded(name).translate(chunk, beams=beams, max_tokens=max_tokens)
         return chunk
 
-    named = {"networks": [identity(there), identity(back)], "beams": beams, "max_tokens": max_tokens}
+    named = {
+        "networks": [identity(there), identity(back)],
+        "beams": beams,
+        "max_tokens": max_tokens,
+    }
     said = written_once("translations", named, texts, write, store)
     return [said[text] for text in texts]

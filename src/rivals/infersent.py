@@ -1,4 +1,5 @@
-"""InferSent: a bidirectional LSTM over fixed word vectors, maximum over tokens, trained on entailment pairs.
+"""InferSent: a bidirectional LSTM over fixed word vectors, maximum over tokens, trained on
+entailment pairs.
 
 By SGD whose rate shrinks where the held-out accuracy falls (Conneau et al., 2017; PROTOCOLS §6).
 """
@@ -27,9 +28,9 @@ from repro.types import Array, InputError
 from rivals.static import WordTable, tokens_of
 
 TOKEN_BUDGET = 4096
-"""padded words per batch when encoding"""
+"""Padded words per batch when encoding."""
 LONGEST = 512
-"""words kept of a text that is encoded"""
+"""Words kept of a text that is encoded."""
 
 
 def word_ids(table: WordTable, texts: Sequence[str], max_length: int) -> tuple[Array, list[Tensor]]:
@@ -51,7 +52,9 @@ def padded(ids: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 class BiLSTMMax(nn.Module):
-    """Word vectors (B, T, word_dim) to sentence states (B, 2·hidden_dim): the maximum of each unit over the words."""
+    """Word vectors (B, T, word_dim) to sentence states (B, 2·hidden_dim): the maximum of each unit
+    over the words.
+    """
 
     def __init__(self, word_dim: int, hidden_dim: int, *, seed: int = 0) -> None:
         super().__init__()
@@ -62,14 +65,26 @@ class BiLSTMMax(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """Sentence states (B, dim); zero where a text has no word at all."""
-        # packed, so that the backward direction starts at a text's own end and padding plays no part
-        packed = pack_padded_sequence(vectors, lengths.clamp_min(1).cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, padding_value=-torch.inf)
+        # packed, so that the backward direction starts at a text's own end and padding plays no
+        # part
+        packed = pack_padded_sequence(
+            vectors,
+            lengths.clamp_min(1).cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        states, _ = pad_packed_sequence(
+            self.lstm(packed)[0],
+            batch_first=True,
+            padding_value=-torch.inf,
+        )
         return states.amax(1) * (lengths > 0).unsqueeze(-1).to(states)
 
 
 class InferSent(LayerlessEncoder):
-    """The trained network and the word vectors it reads; unknown words are left out, as in training."""
+    """The trained network and the word vectors it reads; unknown words are left out, as in
+    training.
+    """
 
     def __init__(self, net: BiLSTMMax, table: WordTable) -> None:
         self.net, self.table, self.dim = net, table, net.dim
@@ -81,7 +96,9 @@ class InferSent(LayerlessEncoder):
         device = next(self.net.parameters()).device
         vectors, ids = word_ids(self.table, texts, LONGEST)
         lengths = np.array([len(row) for row in ids])
-        words = torch.from_numpy(np.concatenate([vectors, np.zeros((1, self.table.dim), np.float32)])).to(device)
+        words = torch.from_numpy(
+            np.concatenate([vectors, np.zeros((1, self.table.dim), np.float32)])
+        ).to(device)
         X = np.zeros((len(texts), self.dim), np.float32)
         with progress_bar(total=len(texts), desc="InferSent", show=progress) as bar:
             for batch in pack_by_tokens(lengths, TOKEN_BUDGET):
@@ -101,7 +118,8 @@ class InferSentConfig:
     batch_size: int = 64
     learning_rate: float = 0.1
     decay: float = 0.99  # factor of the rate after every epoch
-    shrink: float = 5.0  # divisor of the rate after an epoch that did not improve the held-out accuracy
+    # Divisor of the rate after an epoch that did not improve the held-out accuracy
+    shrink: float = 5.0
     smallest_rate: float = 1e-5  # training ends when the rate falls below
     clip_norm: float = 5.0
     max_length: int = 64  # words kept of a training text
@@ -109,11 +127,17 @@ class InferSentConfig:
     seed: int = 0
 
 
-def train_infersent(pairs: LabelledPairs, table: WordTable, config: InferSentConfig) -> tuple[InferSent, pd.DataFrame]:
-    """Train network and classifier together on fixed vectors; the weights of the best held-out accuracy are kept.
+def train_infersent(
+    pairs: LabelledPairs,
+    table: WordTable,
+    config: InferSentConfig,
+) -> tuple[InferSent, pd.DataFrame]:
+    """Train network and classifier together on fixed vectors; the weights of the best held-out
+    accuracy are kept.
 
-    Beside the encoder it gives mean `loss`, held-out `accuracy` and learning `rate` of every epoch. InputError for
-    other labels than the three, or too few pairs for one batch; TrainingDiverged when the loss is not finite.
+    Beside the encoder it gives mean `loss`, held-out `accuracy` and learning `rate` of every epoch.
+    InputError for other labels than the three, or too few pairs for one batch; TrainingDiverged
+    when the loss is not finite.
     """
     labels = label_ids(pairs).numpy()
     held_out = max(1, round(config.dev_share * len(pairs)))
@@ -121,7 +145,8 @@ def train_infersent(pairs: LabelledPairs, table: WordTable, config: InferSentCon
     dev, train = order[:held_out], order[held_out:]
     if len(train) < config.batch_size:
         raise InputError(
-            f"{len(train)} pairs beside {held_out} held-out ones do not fill one batch of {config.batch_size}"
+            f"{len(train)} pairs beside {held_out} held-out ones do not fill one "
+            f"batch of {config.batch_size}"
         )
     vectors, ids = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
     if not len(vectors):
@@ -160,11 +185,21 @@ def train_infersent(pairs: LabelledPairs, table: WordTable, config: InferSentCon
             break
         both.train()
         losses = []
-        for batch in bucketed_batches(lengths[train], config.batch_size, seed=config.seed, epoch=epoch):
+        for batch in bucketed_batches(
+            lengths[train],
+            config.batch_size,
+            seed=config.seed,
+            epoch=epoch,
+        ):
             rows = train[batch]
-            loss = nn.functional.cross_entropy(logits(rows), torch.from_numpy(labels[rows]).to(device))
+            loss = nn.functional.cross_entropy(
+                logits(rows),
+                torch.from_numpy(labels[rows]).to(device),
+            )
             if not torch.isfinite(loss):
-                raise TrainingDiverged(f"InferSent's loss is {loss.item()} in epoch {epoch}: lower the learning rate")
+                raise TrainingDiverged(
+                    f"InferSent's loss is {loss.item()} in epoch {epoch}: lower the learning rate"
+                )
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(both.parameters(), config.clip_norm)

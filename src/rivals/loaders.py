@@ -1,7 +1,8 @@
-"""The menu, `systems.tsv`: every system by name; how each kind is loaded, one function per kind; settings they take.
+"""The menu, `systems.tsv`: every system by name; how each kind is loaded, one function per kind;
+settings they take.
 
-The column `loader` names the functions: `flow published mean` is a flow fitted to the states, averaged, of published
-weights. All take the same first three arguments.
+The column `loader` names the functions: `flow published mean` is a flow fitted to the states,
+averaged, of published weights. All take the same first three arguments.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,43 +37,66 @@ from rivals.flow import Flow, FlowConfig, fit_flow, fit_whitening, whitened
 from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.sbert_wk import SbertWK
 from rivals.static import StaticEncoder, WordTable, fit_sif
-from rivals.system import Loaded, Missing, System, SystemConfig, fit_texts, published_folder, training_pairs, words_of
+from rivals.system import (
+    Loaded,
+    Missing,
+    System,
+    SystemConfig,
+    fit_texts,
+    published_folder,
+    training_pairs,
+    words_of,
+)
 
 Module = TypeVar("Module", bound=nn.Module)
 Loader: TypeAlias = Callable[[System, SystemConfig, Store], Named]
 STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.files")
 INFERSENT: dict[str, InferSentConfig] = {
-    # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over 4,800, STS-B dev is
-    # 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0 (results/systems_recipe.parquet).
+    # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over
+    # 4,800, STS-B dev is 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0
+    # (results/systems_recipe.parquet).
     "embedded": InferSentConfig(hidden_dim=128, epochs=4, learning_rate=1.0)
 }
-"""profile to sizes and schedule; the published ones where a profile is not listed"""
+"""Profile to sizes and schedule; the published ones where a profile is not listed."""
 FLOW: dict[str, FlowConfig] = {"embedded": FlowConfig(epochs=5)}
 SBERT: dict[str, dict[str, Any]] = {
-    # The recipe of Wang's pages was found with [CLS]. The mean of states starts higher, and no rate teaches it more:
-    # STS-B dev is 54.2 untrained; at its best check 54.3 at 3e-4 with dropout (54.1 without), 54.3 at 1e-4, 54.2 at
-    # 3e-5, 53.1 at the recipe's 1e-3 (results/systems_recipe.parquet).
+    # The recipe of Wang's pages was found with [CLS]. The mean of states starts higher, and no rate
+    # teaches it more: STS-B dev is 54.2 untrained; at its best check 54.3 at 3e-4 with dropout
+    # (54.1 without), 54.3 at 1e-4, 54.2 at 3e-5, 53.1 at the recipe's 1e-3
+    # (results/systems_recipe.parquet).
     "repro-tiny": {"learning_rate": 3e-4, "dropout": 0.1}
 }
-"""backbone to settings of SBERT's training that differ from the recipe of the `nli` objective"""
+"""Backbone to settings of SBERT's training that differ from the recipe of the `nli` objective."""
 SBERT_TRIED: list[dict[str, Any]] = [
-    {"learning_rate": rate, "dropout": dropout} for rate in (3e-5, 1e-4, 3e-4, 1e-3) for dropout in (0.0, 0.1)
+    {"learning_rate": rate, "dropout": dropout}
+    for rate in (3e-5, 1e-4, 3e-4, 1e-3)
+    for dropout in (0.0, 0.1)
 ]
-INFERSENT_TRIED: list[dict[str, Any]] = [{"learning_rate": rate, "epochs": 4} for rate in (0.1, 0.5, 1.0, 2.0)]
+INFERSENT_TRIED: list[dict[str, Any]] = [
+    {"learning_rate": rate, "epochs": 4} for rate in (0.1, 0.5, 1.0, 2.0)
+]
 
 
 def static(system: System, config: SystemConfig, store: Store) -> Named:
     """Mean of the vectors of a text's lower-cased words."""
     table, content = words_of(config)
-    return Named(system.name, lambda: StaticEncoder(table()), digest({"vectors": content}, code=STATIC_CODE), "", None)
+    return Named(
+        system.name,
+        lambda: StaticEncoder(table()),
+        digest({"vectors": content}, code=STATIC_CODE),
+        "",
+        None,
+    )
 
 
 def fasttext(system: System, config: SystemConfig, store: Store) -> Named:
     """The same with fastText's vectors, from a file of the user's own."""
     if config.fasttext is None:
         raise Missing(
-            "fastText's vectors are not at hand: https://dl.fbaipublicfiles.com/fasttext/vectors-english/ has "
-            "wiki-news-300d-1M.vec.zip and crawl-300d-2M-subword.zip; unpack one and give its path as `fasttext`"
+            "fastText's vectors are not at hand: "
+            "https://dl.fbaipublicfiles.com/fasttext/vectors-english/ has "
+            "wiki-news-300d-1M.vec.zip and crawl-300d-2M-subword.zip; unpack one and "
+            "give its path as `fasttext`"
         )
     return static(system, replace(config, vectors=config.fasttext), store)
 
@@ -93,11 +117,20 @@ def infersent(system: System, config: SystemConfig, store: Store) -> Named:
 
 
 def trained_infersent(
-    words: tuple[Callable[[], WordTable], str], pairs: LabelledPairs, settings: InferSentConfig, store: Store
+    words: tuple[Callable[[], WordTable], str],
+    pairs: LabelledPairs,
+    settings: InferSentConfig,
+    store: Store,
 ) -> tuple[Callable[[], Encoder], str]:
-    """InferSent from the store, or trained first, on one thread, so that company changes no byte; and its digest."""
+    """InferSent from the store, or trained first, on one thread, so that company changes no byte;
+    and its digest.
+    """
     table, content = words
-    named = {"vectors": content, "config": asdict(settings), "pairs": digest([pairs.texts1, pairs.texts2])}
+    named = {
+        "vectors": content,
+        "config": asdict(settings),
+        "pairs": digest([pairs.texts1, pairs.texts2]),
+    }
     named["labels"] = digest([str(label) for label in pairs.labels])
     code = ("rivals.infersent",)
 
@@ -125,13 +158,23 @@ def with_arrays(module: Module, weights: Mapping[str, Array]) -> Module:
 
 
 def states(system: System, config: SystemConfig, store: Store, *, pooling: str) -> Named:
-    """States of a network as it is; its embeddings are shared with every page that reads the same network."""
+    """States of a network as it is; its embeddings are shared with every page that reads the same
+    network.
+    """
     make = partial(SentenceEncoder.load, config.backbone, pooling=pooling)
-    return Named(system.name, make, states_identity(config.backbone, pooling), config.backbone, None)
+    return Named(
+        system.name,
+        make,
+        states_identity(config.backbone, pooling),
+        config.backbone,
+        None,
+    )
 
 
 def minilm(system: System, config: SystemConfig, store: Store) -> Named:
-    """A well-trained encoder that is at hand without a hub: its authors had a billion pairs, NLI among them."""
+    """A well-trained encoder that is at hand without a hub: its authors had a billion pairs, NLI
+    among them.
+    """
     return states(system, replace(config, backbone=MINILM), store, pooling="mean")
 
 
@@ -144,22 +187,35 @@ def use3(system: System, config: SystemConfig, store: Store) -> Named:
 
 
 def sbert(system: System, config: SystemConfig, store: Store) -> Named:
-    """SBERT: softmax NLI on mean-pooled states; what is read is the mean, without the pooler it was trained with."""
+    """SBERT: softmax NLI on mean-pooled states; what is read is the mean, without the pooler it was
+    trained with.
+    """
     pairs = training_pairs(config)
     cell = train_cell(sbert_settings(config, len(pairs)), store)
     return Named(system.name, lambda: cell.encoder, cell.key, config.backbone, len(pairs))
 
 
 def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:
-    """How SBERT is trained on so many pairs; the readout that is read, the mean of states, picks the checkpoint."""
+    """How SBERT is trained on so many pairs; the readout that is read, the mean of states, picks
+    the checkpoint.
+    """
     hidden = load_backbone(config.backbone).hidden_dim
-    own: dict[str, Any] = {"objective": "nli", "pooling": "mean", "checkpoint_by": "encoder", "dim": hidden}
-    own |= {name: getattr(config, name) for name in ("source", "backbone", "seed")} | {"sentences": pairs}
+    own: dict[str, Any] = {
+        "objective": "nli",
+        "pooling": "mean",
+        "checkpoint_by": "encoder",
+        "dim": hidden,
+    }
+    own |= {name: getattr(config, name) for name in ("source", "backbone", "seed")} | {
+        "sentences": pairs
+    }
     return repro_config.profile(config.profile, **own, **SBERT.get(config.backbone, {})).train
 
 
 def trial_rows(config: SystemConfig, store: Store) -> pd.DataFrame:
-    """Score on STS-B's dev split after every setting tried of SBERT and of InferSent; no test pair is read."""
+    """Score on STS-B's dev split after every setting tried of SBERT and of InferSent; no test pair
+    is read.
+    """
     pairs, dev = training_pairs(config), data.load("stsb", split="dev", source=config.source)
     assert isinstance(dev, data.ScoredPairs)
     sbert = recipe_rows(sbert_settings(config, len(pairs)), SBERT_TRIED, store)
@@ -168,16 +224,37 @@ def trial_rows(config: SystemConfig, store: Store) -> pd.DataFrame:
         encoder = trained_infersent(words_of(config), pairs, replace(base, **tried), store)[0]()
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
         setting = ", ".join(f"{name}={value}" for name, value in tried.items())
-        rows.append({"setting": setting, "value": float(sts_spearman(X1, X2, dev.scores)), "dim": X1.shape[1]})
-    where = {"experiment": "systems_recipe", "paper_table": "appendix", "data_source": config.source}
+        rows.append(
+            {
+                "setting": setting,
+                "value": float(sts_spearman(X1, X2, dev.scores)),
+                "dim": X1.shape[1],
+            }
+        )
+    where = {
+        "experiment": "systems_recipe",
+        "paper_table": "appendix",
+        "data_source": config.source,
+    }
     what = {"method": "infersent", "backbone": "infersent", "metric": "spearman", "dataset": "stsb"}
-    shared = {"readout": "encoder", "n_train": len(pairs), "seed": config.seed, "profile": config.profile}
+    shared = {
+        "readout": "encoder",
+        "n_train": len(pairs),
+        "seed": config.seed,
+        "profile": config.profile,
+    }
     infersent_rows = make_rows(rows, **where, **what, **shared)
     sbert = sbert.assign(experiment="systems_recipe", method="sbert")
     return pd.concat([sbert, infersent_rows], ignore_index=True)
 
 
-def published(system: System, config: SystemConfig, store: Store, *, pooling: str | None = None) -> Named:
+def published(
+    system: System,
+    config: SystemConfig,
+    store: Store,
+    *,
+    pooling: str | None = None,
+) -> Named:
     """A published model by hub id: its own modules, or plain pooling of the network's states."""
     folder = published_folder(system, config)
     found = sorted({path for pattern in READ for path in folder.glob(pattern)})
@@ -190,7 +267,9 @@ def published(system: System, config: SystemConfig, store: Store, *, pooling: st
 
 
 def wk(system: System, config: SystemConfig, store: Store, *, of: Loader) -> Named:
-    """SBERT-WK on the network of another system; too few layers count as missing, so that a page goes on without it."""
+    """SBERT-WK on the network of another system; too few layers count as missing, so that a page
+    goes on without it.
+    """
     base = of(system, config, store)
     network = base.make()
     assert isinstance(network, SentenceEncoder)
@@ -203,10 +282,16 @@ def wk(system: System, config: SystemConfig, store: Store, *, of: Loader) -> Nam
 
 
 def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit: str) -> Named:
-    """A flow or whitening after another system, fitted to the `encoder` readout of some distinct texts."""
+    """A flow or whitening after another system, fitted to the `encoder` readout of some distinct
+    texts.
+    """
     base, texts = of(system, config, store), fit_texts(config)
     settings = replace(FLOW.get(config.profile, FlowConfig()), seed=config.seed)
-    named = {"base": base.identity, "texts": digest(texts), "config": asdict(settings) if fit == "flow" else None}
+    named = {
+        "base": base.identity,
+        "texts": digest(texts),
+        "config": asdict(settings) if fit == "flow" else None,
+    }
     code = ("rivals.flow",)
 
     @threads(1)
@@ -226,7 +311,8 @@ def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit
 
 
 LOADERS: dict[str, Callable[..., Named]] = {
-    loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, use3, sbert, published)
+    loader.__name__: loader
+    for loader in (static, fasttext, sif, infersent, states, minilm, use3, sbert, published)
 }
 
 
@@ -242,14 +328,16 @@ def _loader(how: str) -> Loader:
 _ROWS = (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitlines()[1:]
 _MENU = [System(*("" if cell == "-" else cell for cell in row.split("\t"))) for row in _ROWS]
 SYSTEMS = {system.name: system for system in _MENU}
-"""by name: this book's in the paper's order, then the paper's own, which need weights from the hub"""
+"""By name: this book's in the paper's order, then the paper's own, which need weights from the hub.
+"""
 
 
 def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
-    """Load one of `SYSTEMS`, training or fitting it first where the store lacks it; `Missing` if it cannot be.
+    """Load one of `SYSTEMS`, training or fitting it first where the store lacks it; `Missing` if it
+    cannot be.
 
-    A name that is a folder is a network of the caller's own, read by the mean of its states; with `-flow` behind it, a
-    flow on these.
+    A name that is a folder is a network of the caller's own, read by the mean of its states; with
+    `-flow` behind it, a flow on these.
     """
     folder = name if Path(name).is_dir() else name.removesuffix("-flow")
     if name not in SYSTEMS and Path(folder).is_dir():
@@ -267,7 +355,9 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
 
 
 def system_named(name: str, *, source: str) -> Loaded | None:
-    """The system that a command line names in place of a network; None where it names a folder or no system."""
+    """The system that a command line names in place of a network; None where it names a folder or
+    no system.
+    """
     if name not in SYSTEMS or Path(name).is_dir():
         return None
     return load_system(name, SystemConfig(source=source), Store())

@@ -1,8 +1,9 @@
-"""SBERT-WK: word states fused over layers, then words over the sentence, both by geometry alone (Wang and Kuo, 2020).
+"""SBERT-WK: word states fused over layers, then words over the sentence, both by geometry alone
+(Wang and Kuo, 2020).
 
-A layer weighs more for a word where its state departs from the neighbouring layers' (low alignment, high novelty),
-and a word weighs more where its state keeps changing from layer to layer. Every 0/0 becomes uniform weights, so
-that layers that are all alike give the plain mean of the tokens.
+A layer weighs more for a word where its state departs from the neighbouring layers' (low alignment,
+high novelty), and a word weighs more where its state keeps changing from layer to layer. Every 0/0
+becomes uniform weights, so that layers that are all alike give the plain mean of the tokens.
 """
 
 import math
@@ -16,29 +17,36 @@ from repro.terminal import progress_bar
 from repro.types import Array, InputError
 
 NOTHING = 1e-7
-"""novelties and deviations below this are rounding; SBERT-WK divides by their sum"""
+"""Novelties and deviations below this are rounding; SBERT-WK divides by their sum."""
 WINDOW = 2
-"""neighbours of a layer, to each side"""
+"""Neighbours of a layer, to each side."""
 LEAST = 3
-"""layers: of two, each is the other's only neighbour, all weights are equal and what is left is a plain mean"""
+"""Layers: of two, each is the other's only neighbour, all weights are equal and what is left is a
+plain mean.
+"""
 
 
 def first_layer(n_layers: int) -> int:
-    """4 as published for 12 blocks, which leaves out the lower third; a shallower network leaves out the same share."""
+    """4 as published for 12 blocks, which leaves out the lower third; a shallower network leaves
+    out the same share.
+    """
     return min(4, math.ceil(n_layers / 3))
 
 
 def coordinates(states: Tensor) -> Tensor:
-    """States of one word over L layers (..., D, L) as L columns of at most L numbers with the same inner products."""
+    """States of one word over L layers (..., D, L) as L columns of at most L numbers with the same
+    inner products.
+    """
     return torch.linalg.qr(states.double(), mode="r").R
 
 
 def layer_weights(R: Tensor) -> Tensor:
-    """Weight of each layer for each word (N, L) from the columns of R (N, r, L): inverse alignment plus novelty.
+    """Weight of each layer for each word (N, L) from the columns of R (N, r, L): inverse alignment
+    plus novelty.
 
-    Inverse alignment is 1/(mean cosine with the layers at most `WINDOW` away). Novelty is the share of the state
-    outside the span of these layers: |last entry|/norm of the last column of a QR with this layer at the end. Each
-    is divided by its sum over layers, then both are added and halved.
+    Inverse alignment is 1/(mean cosine with the layers at most `WINDOW` away). Novelty is the share
+    of the state outside the span of these layers: |last entry|/norm of the last column of a QR with
+    this layer at the end. Each is divided by its sum over layers, then both are added and halved.
     """
     n_layers = R.shape[-1]
     unit = torch.nn.functional.normalize(R, dim=-2)  # (N, r, L)
@@ -47,9 +55,12 @@ def layer_weights(R: Tensor) -> Tensor:
     for k in range(n_layers):
         near = [j for j in range(max(0, k - WINDOW), min(n_layers, k + WINDOW + 1)) if j != k]
         alignment.append(cosines[:, k, near].mean(-1))
-        last = torch.linalg.qr(unit[:, :, [*near, k]], mode="r").R[..., -1]  # (N, at most 2·WINDOW + 1)
+        # (N, at most 2·WINDOW + 1)
+        last = torch.linalg.qr(unit[:, :, [*near, k]], mode="r").R[..., -1]
         novelty.append(last[:, len(near) :].norm(dim=-1) / last.norm(dim=-1).clamp_min(NOTHING))
-    return (_shares(1 / _off_zero(torch.stack(alignment, -1))) + _shares(torch.stack(novelty, -1))) / 2
+    return (
+        _shares(1 / _off_zero(torch.stack(alignment, -1))) + _shares(torch.stack(novelty, -1))
+    ) / 2
 
 
 def word_weights(R: Tensor) -> Tensor:
@@ -61,7 +72,9 @@ def word_weights(R: Tensor) -> Tensor:
 
 
 def fuse(states: Tensor, mask: Tensor) -> Tensor:
-    """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask (B, T)."""
+    """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask
+    (B, T).
+    """
     real = mask.bool()
     words = states[:, real].movedim(0, -1)  # (N, D, L), the unmasked tokens of all sentences
     R = coordinates(words)
@@ -85,7 +98,11 @@ def _shares(x: Tensor) -> Tensor:
     """Rows divided by their sums; uniform where all of a row is nothing."""
     x = torch.where(x.abs() > NOTHING, x, torch.zeros_like(x))
     total = x.sum(-1, keepdim=True)
-    return torch.where(total.abs() > 0, x / torch.where(total == 0, torch.ones_like(total), total), 1 / x.shape[-1])
+    return torch.where(
+        total.abs() > 0,
+        x / torch.where(total == 0, torch.ones_like(total), total),
+        1 / x.shape[-1],
+    )
 
 
 class SbertWK(LayerlessEncoder):
@@ -97,8 +114,10 @@ class SbertWK(LayerlessEncoder):
         self.layers = list(range(first_layer(top), top + 1))
         if len(self.layers) < LEAST:
             raise InputError(
-                f"{top} layers, of which {len(self.layers)} from layer {self.layers[0]} up: SBERT-WK compares "
-                f"neighbouring layers and needs at least {LEAST}; take a deeper network (all-MiniLM-L6-v2 has 6)"
+                f"{top} layers, of which {len(self.layers)} from layer {self.layers[0]} "
+                "up: SBERT-WK compares "
+                f"neighbouring layers and needs at least {LEAST}; take a deeper network "
+                "(all-MiniLM-L6-v2 has 6)"
             )
 
     @torch.no_grad()
@@ -112,6 +131,8 @@ class SbertWK(LayerlessEncoder):
             for batch in pack_by_tokens([len(row) for row in ids], max(1, budget)):
                 tokens, mask = self.encoder.padded([ids[i] for i in batch])
                 states = torch.stack(backbone(tokens, mask, self.layers))  # (layers, B, T, D)
-                X[batch] = fuse(states, torch.ones_like(tokens) if mask is None else mask).cpu().numpy()
+                X[batch] = (
+                    fuse(states, torch.ones_like(tokens) if mask is None else mask).cpu().numpy()
+                )
                 bar.update(len(batch))
         return X

@@ -1,4 +1,6 @@
-"""What a system is, and what it is made from: word vectors, training pairs, sentences, and published weights."""
+"""What a system is, and what it is made from: word vectors, training pairs, sentences, and
+published weights.
+"""
 
 import os
 from collections.abc import Callable
@@ -24,16 +26,22 @@ class SystemConfig:
 
     source: str  # local, hub or microworld: where training pairs and word vectors come from
     seed: int = 0
-    backbone: str = "repro-tiny"  # network of every system that needs one and does not bring its own
+    # Network of every system that needs one and does not bring its own
+    backbone: str = "repro-tiny"
     sentences: int | None = None
-    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on; None:
-    4,800, or a quarter of it where they are generated"""
+    """Entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are
+    fitted on; None: 4,800, or a quarter of it where they are generated.
+    """
     profile: str = "embedded"  # size of what is trained; only `paper` may download weights
     vectors: str | None = None
-    """file of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or fastText's .bin"""
+    """File of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or
+    fastText's .bin.
+    """
     fasttext: str | None = None  # fastText's .vec or .bin
     weights: str | None = None
-    """folder that holds published models under the last part of their hub ids; None looks into the hub's cache"""
+    """Folder that holds published models under the last part of their hub ids; None looks into the
+    hub's cache.
+    """
 
     @property
     def size(self) -> int:
@@ -45,7 +53,9 @@ class SystemConfig:
         """What tables call the word vectors."""
         if self.vectors is not None:
             return Path(self.vectors).name
-        return "GloVe 6B 50d" if self.source == "local" else "word vectors counted from generated text"
+        return (
+            "GloVe 6B 50d" if self.source == "local" else "word vectors counted from generated text"
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,9 @@ class Loaded(Named):
 
 
 class Missing(InputError):
-    """The weights or vectors of a system are not at hand; the message says what is missing and how to get it."""
+    """The weights or vectors of a system are not at hand; the message says what is missing and how
+    to get it.
+    """
 
 
 def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
@@ -77,15 +89,22 @@ def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
         path = Path(os.path.expanduser(config.vectors))
         if not path.is_file():
             raise Missing(
-                f"no word vectors {path}: give a file in GloVe's form, word2vec text, .vec or fastText's .bin"
+                f"no word vectors {path}: give a file in GloVe's form, word2vec text, "
+                ".vec or fastText's .bin"
             )
-        read = partial(FastText, path) if path.suffix == ".bin" else lambda: _table(read_vectors(path))
+        read = (
+            partial(FastText, path) if path.suffix == ".bin" else lambda: _table(read_vectors(path))
+        )
         return read, fingerprint(str(path), "local")
     try:
-        return lambda: _table(data.load("glove", source=config.source)), fingerprint("glove", config.source)
+        return lambda: _table(data.load("glove", source=config.source)), fingerprint(
+            "glove",
+            config.source,
+        )
     except InputError as error:
         raise Missing(
-            f"{error}; GloVe is at https://nlp.stanford.edu/data/glove.6B.zip: unpack it and give one of its files as "
+            f"{error}; GloVe is at https://nlp.stanford.edu/data/glove.6B.zip: unpack "
+            "it and give one of its files as "
             "`vectors`, or use source='microworld'"
         ) from error
 
@@ -96,8 +115,12 @@ def _table(words: data.DataSet) -> WordTable:
 
 
 def fit_texts(config: SystemConfig) -> list[str]:
-    """The distinct NLI sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed."""
-    distinct, _ = merge_equal(data.texts_of(_pairs(config.source, None, fingerprint("nli", config.source))))
+    """The distinct NLI sentences that SIF, flow and whitening learn from: at most `sentences`,
+    drawn by the seed.
+    """
+    distinct, _ = merge_equal(
+        data.texts_of(_pairs(config.source, None, fingerprint("nli", config.source)))
+    )
     if len(distinct) <= config.size:
         return distinct
     rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.size]
@@ -130,6 +153,7 @@ def published_folder(system: System, config: SystemConfig) -> Path:
     except InputError as error:
         raise Missing(
             f"{system.name} needs published weights: {error}. With a network, run "
-            f"`hf download {system.hub}` (or use profile='paper'); or copy the model to FOLDER/{short} and give FOLDER "
+            f"`hf download {system.hub}` (or use profile='paper'); or copy the model "
+            f"to FOLDER/{short} and give FOLDER "
             "as `weights`"
         ) from error

@@ -1,8 +1,9 @@
-"""Other wordings of a sentence, as positives for contrastive training: synonyms, and mixtures of several ways (§7.7).
+"""Other wordings of a sentence, as positives for contrastive training: synonyms, and mixtures of
+several ways (§7.7).
 
-A lexicon maps a word, or a phrase of words with single spaces between them, to what may stand in its place. What the
-microworld knows about wordings of its own sentences is here, for the files of its folder name the generated sets, and a
-change to one makes all of them new.
+A lexicon maps a word, or a phrase of words with single spaces between them, to what may stand in
+its place. What the microworld knows about wordings of its own sentences is here, for the files of
+its folder name the generated sets, and a change to one makes all of them new.
 """
 
 import os
@@ -15,7 +16,16 @@ from typing import TypeAlias
 import numpy as np
 
 from microworld.texts import BAD, FILM, GOOD, GOODS
-from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, render, with_article
+from microworld.vocabulary import (
+    ACTION,
+    AGENT,
+    FACTORS,
+    OBJECT,
+    inflect,
+    plural,
+    render,
+    with_article,
+)
 from microworld.world import World, draw_split
 from repro.data.files import read_lines
 from repro.paths import ASSETS
@@ -25,38 +35,59 @@ from repro.types import InputError, unit_rows
 
 Lexicon: TypeAlias = Mapping[str, Sequence[str]]
 Positives: TypeAlias = tuple[str | None, ...]
-"""another wording of each sentence; None where there is none, so that the sentence is no anchor"""
+"""Another wording of each sentence; None where there is none, so that the sentence is no anchor."""
 
 NEGATIONS, NUMBERS, STOP_WORDS = (
-    frozenset(line.split()) for line in (ASSETS / "function_words.txt").read_text(encoding="utf-8").splitlines()
+    frozenset(line.split())
+    for line in (ASSETS / "function_words.txt").read_text(encoding="utf-8").splitlines()
 )
-"""words that are never replaced; stop words carry the frame of a sentence and not its content"""
+"""Words that are never replaced; stop words carry the frame of a sentence and not its content."""
 
-_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")  # a word with a digit in it is a number
+# A word with a digit in it is a number
+_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")
 _TOKEN = re.compile(r"\w+")
 _OPENING = " \t\n\"'“”‘’()[]"
 NEIGHBOURS, LEAST_COSINE, FREQUENT = 3, 0.75, 6_000
-"""of a word's neighbours: at most so many, from this cosine on, among so many of the most frequent words"""
+"""Of a word's neighbours: at most so many, from this cosine on, among so many of the most frequent
+words.
+"""
 
 
-def synonyms(texts: Sequence[str], lexicon: Lexicon, *, p: float = 0.15, seed: int = 0) -> list[str]:
+def synonyms(
+    texts: Sequence[str],
+    lexicon: Lexicon,
+    *,
+    p: float = 0.15,
+    seed: int = 0,
+) -> list[str]:
     """Every text with each content word replaced by one of its synonyms with probability p.
 
-    Numbers, negations, stop words and names, which is what is capitalised inside a sentence, are kept, and so is the
-    case of the first letter; `a` and `an` follow the sound of the new word. Of overlapping phrases the longest that
-    starts first is taken. What happens to a word is decided by the seed, its text and its place in it, so that
-    neither the other texts nor their order matter, and what p = 0.1 replaces, p = 0.2 replaces as well.
+    Numbers, negations, stop words and names, which is what is capitalised inside a sentence, are
+    kept, and so is the case of the first letter; `a` and `an` follow the sound of the new word. Of
+    overlapping phrases the longest that starts first is taken. What happens to a word is decided by
+    the seed, its text and its place in it, so that neither the other texts nor their order matter,
+    and what p = 0.1 replaces, p = 0.2 replaces as well.
     """
     if not 0 <= p <= 1:
         raise InputError(f"p is {p}: expected a probability, 0 to 1")
-    known = {word.lower(): others for word in lexicon if (others := [w for w in lexicon[word] if w != word])}
+    known = {
+        word.lower(): others
+        for word in lexicon
+        if (others := [w for w in lexicon[word] if w != word])
+    }
     if not known:
         raise InputError("the lexicon is empty: expected words with their synonyms")
     longest = max(word.count(" ") + 1 for word in known)
     return [_reworded(text, known, longest, p, seed) for text in texts]
 
 
-def _reworded(text: str, lexicon: Mapping[str, list[str]], longest: int, p: float, seed: int) -> str:
+def _reworded(
+    text: str,
+    lexicon: Mapping[str, list[str]],
+    longest: int,
+    p: float,
+    seed: int,
+) -> str:
     words = list(_WORD.finditer(text))
     draws = make_rng(seed, "synonyms", text).random((len(words), 2))
     pieces: list[str] = []
@@ -68,9 +99,17 @@ def _reworded(text: str, lexicon: Mapping[str, list[str]], longest: int, p: floa
             others = lexicon[text[start:end].lower()]
             chosen = others[int(draws[i, 1] * len(others))]
             before = text[done:start]
-            if i and words[i - 1].group().lower() in ("a", "an") and words[i - 1].end() == start - 1:
+            if (
+                i
+                and words[i - 1].group().lower() in ("a", "an")
+                and words[i - 1].end() == start - 1
+            ):
                 article = with_article(chosen).split(" ", 1)[0]
-                before = text[done : words[i - 1].start()] + _with_case_of(words[i - 1].group(), article) + " "
+                before = (
+                    text[done : words[i - 1].start()]
+                    + _with_case_of(words[i - 1].group(), article)
+                    + " "
+                )
             pieces += [before, _with_case_of(text[start], chosen)]
             done = end
         i += len(unit) or 1
@@ -78,9 +117,15 @@ def _reworded(text: str, lexicon: Mapping[str, list[str]], longest: int, p: floa
 
 
 def _unit_at(
-    text: str, words: Sequence[re.Match[str]], i: int, lexicon: Mapping[str, list[str]], longest: int
+    text: str,
+    words: Sequence[re.Match[str]],
+    i: int,
+    lexicon: Mapping[str, list[str]],
+    longest: int,
 ) -> Sequence[re.Match[str]]:
-    """The longest phrase at word i that has synonyms and may be replaced; empty if there is none."""
+    """The longest phrase at word i that has synonyms and may be replaced; empty if there is
+    none.
+    """
     for size in range(min(longest, len(words) - i), 0, -1):
         unit = words[i : i + size]
         phrase = text[unit[0].start() : unit[-1].end()].lower()
@@ -104,7 +149,9 @@ def _with_case_of(model: str, word: str) -> str:
 
 
 def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
-    """A lexicon from a file, gzipped or not: a word, a tab, and its synonyms by commas; a word may come twice."""
+    """A lexicon from a file, gzipped or not: a word, a tab, and its synonyms by commas; a word may
+    come twice.
+    """
     found: dict[str, tuple[str, ...]] = {}
     for number, line in read_lines(Path(os.path.expanduser(path))):
         word, *columns = line.split("\t")
@@ -120,9 +167,11 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
 
 
 def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
-    """For every frequent content word those nearest to it by the cosine of their vectors, most frequent word first.
+    """For every frequent content word those nearest to it by the cosine of their vectors, most
+    frequent word first.
 
-    They are related and not always synonyms: words of one theme, and opposites, are near each other too.
+    They are related and not always synonyms: words of one theme, and opposites, are near each other
+    too.
     """
     kept = [
         row
@@ -139,14 +188,18 @@ def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
             near = near[np.argsort(-cosines[row, near], kind="stable")][:NEIGHBOURS]
             found[vectors.words[kept[start + row]]] = tuple(vectors.words[kept[j]] for j in near)
     if not found:
-        raise InputError(f"no two of the {len(kept)} words of {vectors.name} have a cosine of {LEAST_COSINE} or more")
+        raise InputError(
+            f"no two of the {len(kept)} words of {vectors.name} have a cosine of "
+            f"{LEAST_COSINE} or more"
+        )
     return found
 
 
 def microworld_lexicon() -> dict[str, tuple[str, ...]]:
     """Every word and phrase of generated sentences with those of the same meaning and form.
 
-    A form with several meanings gets only what fits all of them: "film" is a verb here and a noun there.
+    A form with several meanings gets only what fits all of them: "film" is a verb here and a noun
+    there.
     """
     meanings: set[tuple[str, ...]] = set()
     for column, factor in enumerate(FACTORS):
@@ -165,10 +218,12 @@ def microworld_lexicon() -> dict[str, tuple[str, ...]]:
 
 
 def microworld_paraphrases(texts: Sequence[str], *, size: int, seed: int = 0) -> list[str | None]:
-    """Each generated sentence in other words: the same frame, another template, other synonyms where there are any.
+    """Each generated sentence in other words: the same frame, another template, other synonyms
+    where there are any.
 
-    The frames of the corpus are drawn again as the generator drew them, which its size decides. Opinions and questions,
-    a quarter and more of the corpus, say more or less than a frame and get None.
+    The frames of the corpus are drawn again as the generator drew them, which its size decides.
+    Opinions and questions, a quarter and more of the corpus, say more or less than a frame and get
+    None.
     """
     world = World()
     rng = make_rng(0, "microworld set", "wiki", "train", world.seed)
@@ -180,9 +235,13 @@ def microworld_paraphrases(texts: Sequence[str], *, size: int, seed: int = 0) ->
 
 
 def drop_equal(texts: Sequence[str], positives: Sequence[str | None]) -> Positives:
-    """The positives, None where one says nothing that its text does not: equal but for white space and case."""
+    """The positives, None where one says nothing that its text does not: equal but for white space
+    and case.
+    """
     pairs = zip(texts, positives, strict=True)
-    return tuple(b if b and b.strip() and a.lower().split() != b.lower().split() else None for a, b in pairs)
+    return tuple(
+        b if b and b.strip() and a.lower().split() != b.lower().split() else None for a, b in pairs
+    )
 
 
 def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Positives:
@@ -196,6 +255,8 @@ def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Posit
 
 
 def token_overlap(a: str, b: str) -> float:
-    """Share of the distinct words of two texts that are in both, case aside: 1 for the same words, 0 for none."""
+    """Share of the distinct words of two texts that are in both, case aside: 1 for the same words,
+    0 for none.
+    """
     first, second = set(_TOKEN.findall(a.lower())), set(_TOKEN.findall(b.lower()))
     return len(first & second) / max(1, len(first | second))

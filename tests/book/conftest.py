@@ -1,4 +1,6 @@
-"""A toy checkout whose book is built without kernels and without Sphinx, so that a build takes a moment."""
+"""A toy checkout whose book is built without kernels and without Sphinx, so that a build takes a
+moment.
+"""
 
 import json
 import shutil
@@ -57,7 +59,11 @@ class Toy:
     def files(self, place: str = "_build") -> dict[str, bytes]:
         """All files below a place, by name."""
         below = self.root / place
-        return {str(path.relative_to(below)): path.read_bytes() for path in below.rglob("*") if path.is_file()}
+        return {
+            str(path.relative_to(below)): path.read_bytes()
+            for path in below.rglob("*")
+            if path.is_file()
+        }
 
 
 @pytest.fixture

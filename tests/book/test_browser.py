@@ -1,4 +1,6 @@
-"""What is asked of pages in a browser finds the faults that were put into one, and none in another."""
+"""What is asked of pages in a browser finds the faults that were put into one, and none in
+another.
+"""
 
 from copy import deepcopy
 
@@ -10,7 +12,8 @@ import explorer
 STYLE = "html[data-theme=dark] {background: #111; color: #eee} a {color: inherit}"
 HEAD = f"<!doctype html><html lang=en><head><title>A page</title><style>{STYLE}</style></head>"
 GOOD = '<main><h1 id="top">A page</h1><p><a href="#top">Up</a></p></main>'
-BAD = """<main><h1>A page</h1><a href="#lost">Where to</a><input type="text"><p style="color: #bbb">Pale by day.</p>
+BAD = """<main><h1>A page</h1><a href="#lost">Where to</a><input type="text">
+<p style="color: #bbb">Pale by day.</p>
 <details><summary>More</summary><p style="color: #222">Dark by night.</p></details>
 <pre style="width: 90px; overflow: auto">a line that is longer than its box</pre></main>"""
 
@@ -35,9 +38,14 @@ def test_faults_of_a_page_are_named_and_a_sound_one_has_none(tmp_path):
 def test_an_interval_that_no_table_has_is_named(tmp_path):
     page, other = tmp_path / "page.html", tmp_path / "other.html"
     page.write_text(
-        "It is <b>1.0</b> behind (95 % interval\n0.4 to 1.6), and 2.0 (1.1 to 2.9). From 5 to 4 (5 to 4).", "utf-8"
+        "It is <b>1.0</b> behind (95 % interval\n0.4 to 1.6), and 2.0 (1.1 to "
+        "2.9). From 5 to 4 (5 to 4).",
+        "utf-8",
     )
-    other.write_text("<table><td>−1.02 [−1.64, −0.43]</td></table><script>[1.1, 2.9]</script>", "utf-8")
+    other.write_text(
+        "<table><td>−1.02 [−1.64, −0.43]</td></table><script>[1.1, 2.9]</script>",
+        "utf-8",
+    )
     (fault,) = browser.unshown([page], [other])
     assert fault.startswith("page.html: no table has") and fault.endswith("(1.1 to 2.9)'")
     other.write_text("[0.4, 1.6] and [1.14, 2.86]", "utf-8")
@@ -57,6 +65,10 @@ def test_the_first_word_that_the_explorer_has_wrong_is_told():
     assert walk.faults(looks) == []
     looks[3]["said"][0][1] = looks[5]["goal"] = "wrong"
     (fault,) = walk.faults(looks)
-    assert fault.startswith(f"the explorer after {walk.steps[2]}: said is [['Score kept', 'wrong'],")
+    assert fault.startswith(
+        f"the explorer after {walk.steps[2]}: said is [['Score kept', 'wrong'],"
+    )
     times = len(walk.wanted)
-    assert walk.faults(deepcopy(walk.wanted)[:-1]) == [f"the explorer was seen {times - 1} times, not {times}"]
+    assert walk.faults(deepcopy(walk.wanted)[:-1]) == [
+        f"the explorer was seen {times - 1} times, not {times}"
+    ]

@@ -1,4 +1,6 @@
-"""What a build executes again, one cause at a time; and that it replaces and removes nothing but what it wrote."""
+"""What a build executes again, one cause at a time; and that it replaces and removes nothing but
+what it wrote.
+"""
 
 import json
 import os
@@ -31,7 +33,10 @@ def touched(name):
 
 
 def set_to(variable, folder):
-    return lambda toy, monkeypatch: monkeypatch.setenv(variable, str(toy.write(f"{folder}/file", "").parent))
+    return lambda toy, monkeypatch: monkeypatch.setenv(
+        variable,
+        str(toy.write(f"{folder}/file", "").parent),
+    )
 
 
 def unset(variable):
@@ -41,7 +46,9 @@ def unset(variable):
 def newer(library):
     def change(toy, monkeypatch):
         before = site.installed
-        monkeypatch.setattr(site, "installed", lambda name: "99" if name == library else before(name))
+        monkeypatch.setattr(
+            site, "installed", lambda name: "99" if name == library else before(name)
+        )
 
     return change
 
@@ -76,9 +83,21 @@ CAUSES = {
         "its text",
     ),
     "a verdict gone": (removed("_build/verdicts/sized.parquet"), {"sized"}, "its verdicts changed"),
-    "a verdict damaged": (replaced("_build/verdicts/sized.parquet"), {"sized"}, "its verdicts changed"),
-    "an executed page gone": (removed("_build/book/notebooks/plain.ipynb"), {"plain"}, "first build"),
-    "an executed page damaged": (replaced("_build/book/notebooks/plain.ipynb"), {"plain"}, "executed copy changed"),
+    "a verdict damaged": (
+        replaced("_build/verdicts/sized.parquet"),
+        {"sized"},
+        "its verdicts changed",
+    ),
+    "an executed page gone": (
+        removed("_build/book/notebooks/plain.ipynb"),
+        {"plain"},
+        "first build",
+    ),
+    "an executed page damaged": (
+        replaced("_build/book/notebooks/plain.ipynb"),
+        {"plain"},
+        "executed copy changed",
+    ),
     "a cache of Python's": (replaced("src/repro/__pycache__/code.pyc"), set(), ""),
     "another notebook": (replaced("notebooks/mine.ipynb"), set(), ""),
     "prose": (replaced("book/index.md"), set(), ""),
@@ -103,7 +122,10 @@ def test_another_profile_executes_the_pages_that_have_one(toy, capsys):
     toy.build()
     capsys.readouterr()
     toy.build(profile="gpu")
-    assert toy.executed == ["sized"] and "sized: executing because: the profile changed" in capsys.readouterr().out
+    assert (
+        toy.executed == ["sized"]
+        and "sized: executing because: the profile changed" in capsys.readouterr().out
+    )
     toy.build(profile="gpu")
     assert not toy.executed
 
@@ -122,10 +144,13 @@ def test_another_verdict_of_a_page_executes_the_scorecard_after_it(toy, capsys):
 
 def test_a_page_whose_parameters_are_no_python_stops_no_other(toy):
     toy.write(
-        "notebooks/sized.md", (toy.root / "notebooks/sized.md").read_text().replace("profile: str =", "profile: =")
+        "notebooks/sized.md",
+        (toy.root / "notebooks/sized.md").read_text().replace("profile: str =", "profile: ="),
     )
     book = toy.build()
-    assert [page.name for page in book.failures] == ["notebooks/sized"] and "not valid Python" in book.failures[0].error
+    assert [page.name for page in book.failures] == [
+        "notebooks/sized"
+    ] and "not valid Python" in book.failures[0].error
     assert set(toy.executed) == PAGES - {"sized"}
 
 
@@ -143,16 +168,23 @@ def test_every_library_that_computes_is_watched(toy, monkeypatch):
     before, installed = site.surroundings(toy.root), site.installed
     for library in site.WATCHED:
         versions = {library: "99"}
-        monkeypatch.setattr(site, "installed", lambda name, v=versions: v.get(name) or installed(name))
-        assert site.differences(before, site.surroundings(toy.root)) == ["a library version changed"]
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        monkeypatch.setattr(
+            site, "installed", lambda name, v=versions: v.get(name) or installed(name)
+        )
+        assert site.differences(before, site.surroundings(toy.root)) == [
+            "a library version changed"
+        ]
+    project = tomllib.loads(
+        (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     extras = project["optional-dependencies"]
     wanted = [
         *project["dependencies"],
         *(each for name in ("train", "eval", "classic", "translate") for each in extras[name]),
     ]
     named = {re.split(r"[><=\[]", each)[0] for each in wanted}
-    carry = {"pyarrow", "safetensors", "tqdm", "tyro", "filelock", "psutil", "ir-measures"}  # the last is an oracle
+    # The last is an oracle
+    carry = {"pyarrow", "safetensors", "tqdm", "tyro", "filelock", "psutil", "ir-measures"}
     assert named - carry <= set(site.WATCHED)
 
 
@@ -193,7 +225,10 @@ def test_files_beside_those_of_a_build_stay_as_they_are(toy):
     assert not (toy.root / "_build" / "aside").exists()
 
 
-@pytest.mark.parametrize("name", ["book/notebooks/plain.ipynb", "book/book/index.md", "html/notebooks/plain.html"])
+@pytest.mark.parametrize(
+    "name",
+    ["book/notebooks/plain.ipynb", "book/book/index.md", "html/notebooks/plain.html"],
+)
 def test_what_was_edited_since_a_build_gives_way_to_the_next_one(name, toy):
     toy.build()
     before = toy.files()[name]

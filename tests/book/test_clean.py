@@ -1,4 +1,6 @@
-"""`repro notebooks`, `run` and `clean` overwrite and remove what they can prove to be theirs, and nothing else."""
+"""`repro notebooks`, `run` and `clean` overwrite and remove what they can prove to be theirs, and
+nothing else.
+"""
 
 import json
 import re
@@ -12,14 +14,23 @@ from repro.paths import project_root
 THEIRS = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
-def test_notebooks_that_were_edited_or_are_somebodys_own_are_named_and_kept_and_the_others_written(toy, repro):
+def test_notebooks_that_were_edited_or_are_somebodys_own_are_named_and_kept_and_the_others_written(
+    toy,
+    repro,
+):
     repro("notebooks")
     edited = toy.edit("notebooks/sized.ipynb")
     toy.write("notebooks/third.md", (toy.root / "notebooks/plain.md").read_text())
     toy.write("notebooks/third.ipynb", json.dumps(THEIRS))
-    toy.write("notebooks/plain.md", (toy.root / "notebooks/plain.md").read_text() + "\nMore words.\n")
+    toy.write(
+        "notebooks/plain.md",
+        (toy.root / "notebooks/plain.md").read_text() + "\nMore words.\n",
+    )
     said = repro("notebooks", ends=2)
-    assert all(f"notebooks/{name}.ipynb" in said.err for name in ("sized", "third")) and "plain" not in said.err
+    assert (
+        all(f"notebooks/{name}.ipynb" in said.err for name in ("sized", "third"))
+        and "plain" not in said.err
+    )
     assert "move them to names of their own" in said.err and "plain.ipynb" in said.out
     assert (toy.root / "notebooks/sized.ipynb").read_bytes() == edited
     assert json.loads((toy.root / "notebooks/third.ipynb").read_text()) == THEIRS
@@ -59,7 +70,10 @@ def test_a_copy_at_another_place_is_its_owners_and_a_checkout_may_be_moved(toy, 
     assert notebook.ours(tmp_path / "moved" / "runs" / "a" / path.name)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[" * 100_000, "[]", '{"metadata": 1}', '{"metadata": {"repro": {}}}'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[" * 100_000, "[]", '{"metadata": 1}', '{"metadata": {"repro": {}}}'],
+)
 def test_what_is_no_notebook_is_not_ours(content, toy):
     assert notebook.not_ours(toy.write("notebooks/plain.ipynb", content))
 
@@ -116,17 +130,31 @@ def test_clean_leaves_what_was_changed_or_was_never_ours_and_says_so(toy, repro)
     shutil.copy(toy.root / "runs/plain-default.ipynb", toy.root / "runs/best.ipynb")
     kept = {name: text.encode() for name, text in theirs.items()}
     kept["runs/best.ipynb"] = (toy.root / "runs/best.ipynb").read_bytes()
-    edited = ("runs/sized-default.ipynb", "notebooks/sized.ipynb", "_build/book/notebooks/sized.ipynb")
+    edited = (
+        "runs/sized-default.ipynb",
+        "notebooks/sized.ipynb",
+        "_build/book/notebooks/sized.ipynb",
+    )
     for name in edited:
         kept[name] = toy.edit(name)
     said = repro("clean").out
     found = toy.files("")
     assert {name: found.get(name) for name in kept} == kept
     for place in ("_build", "runs"):
-        assert {name for name in found if name.startswith(place)} == {name for name in kept if name.startswith(place)}
+        assert {name for name in found if name.startswith(place)} == {
+            name for name in kept if name.startswith(place)
+        }
     assert not (toy.root / "notebooks/plain.ipynb").exists()
-    places = ("_build/html (2 files)", "_build/book (2 files)", "_build/aside", "runs/advice", "runs/mine.ipynb")
-    assert all(f"changed since: {place}\n" in said for place in (*places, "runs/best.ipynb", *edited[:2]))
+    places = (
+        "_build/html (2 files)",
+        "_build/book (2 files)",
+        "_build/aside",
+        "runs/advice",
+        "runs/mine.ipynb",
+    )
+    assert all(
+        f"changed since: {place}\n" in said for place in (*places, "runs/best.ipynb", *edited[:2])
+    )
 
 
 def test_a_build_on_another_disk_by_a_link_is_ours_too(toy, repro, tmp_path):

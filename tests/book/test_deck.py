@@ -4,10 +4,14 @@ from repro.paths import project_root
 
 PAGE = """<nav><p class="caption-text">Part</p><ul><li class="current">here</li></ul></nav><article>
 <h1>A finding &amp; more<a href="#x">#</a></h1><details><p>folded</p></details><p>First <a href="x.html">words</a>.</p>
-<div class="cell"><p>printed</p><img src="../a.svg" alt="a &lt; b"/></div><p>What to see.</p></article>"""
+<div class="cell"><p>printed</p><img src="../a.svg" alt="a &lt; b"/></div><p>What to see.</p></article>"""  # noqa: E501
 
 
-def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(write, tmp_path, monkeypatch):
+def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(
+    write,
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.syspath_prepend(project_root() / "book" / "_ext")
     import deck
 
@@ -17,7 +21,24 @@ def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(write, t
     deck.write(tmp_path, ["book/one", "book/gone", "book/two"], "Title")
     text = (tmp_path / "deck.html").read_text()
     one, two = re.findall(r"<section.*?</section>", text, re.DOTALL)
-    assert 'class="tall"' in one and "<span>Part</span><h2>A finding &amp; more</h2>" in one and "1 of 2" in one
-    assert "<p>First words.</p>" in one and "<figcaption>What to see.</figcaption>" in one and 'alt="a &lt; b"' in one
-    assert "folded" not in text and "printed" not in text and "<p>No figure.</p>" in two and "<figure>" not in two
-    assert {*re.findall(r'(?:src|href)="([^"]{0,14})', text)} == {"book/one.html", "book/two.html", "data:image/svg"}
+    assert (
+        'class="tall"' in one
+        and "<span>Part</span><h2>A finding &amp; more</h2>" in one
+        and "1 of 2" in one
+    )
+    assert (
+        "<p>First words.</p>" in one
+        and "<figcaption>What to see.</figcaption>" in one
+        and 'alt="a &lt; b"' in one
+    )
+    assert (
+        "folded" not in text
+        and "printed" not in text
+        and "<p>No figure.</p>" in two
+        and "<figure>" not in two
+    )
+    assert {*re.findall(r'(?:src|href)="([^"]{0,14})', text)} == {
+        "book/one.html",
+        "book/two.html",
+        "data:image/svg",
+    }

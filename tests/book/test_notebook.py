@@ -38,7 +38,10 @@ size = 2**7
 def write(path: Path, *cells: str, parameters: str = "") -> Path:
     blocks = [f"```{{code-cell}} ipython3\n{cell}\n```" for cell in cells]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(FRONT + "\n# Title\n\n" + parameters + "\n\n" + "\n\n".join(blocks) + "\n", encoding="utf-8")
+    path.write_text(
+        FRONT + "\n# Title\n\n" + parameters + "\n\n" + "\n\n".join(blocks) + "\n",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -62,7 +65,8 @@ def declared(tmp_path):
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
     value = notebook.validate(declared, {name: given})[name]
     assert value == expected and type(value) is type(expected)
-    assert declared["size"].default == "2 ** 7" and declared["seeds"].kind == "Any"  # shown, not computed
+    # Shown, not computed
+    assert declared["size"].default == "2 ** 7" and declared["seeds"].kind == "Any"
     assert str(declared["limit"]) == "limit: int | None = None  # None: all of them"
 
 
@@ -71,16 +75,25 @@ WRONG = ["dims 64", "dims [64,1.5]", "dims [true]", "rate fast", "shuffle 1", "l
 
 @pytest.mark.parametrize(("name", "given"), [wrong.split() for wrong in WRONG])
 def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
-    with pytest.raises(InputError, match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'"):
+    with pytest.raises(
+        InputError,
+        match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'",
+    ):
         notebook.validate(declared, {name: given})
     with pytest.raises(InputError, match=r"unknown parameter 'dim'(?s:.)*dims: list\[int\]"):
         notebook.validate(declared, {"dim": "64"})
 
 
-def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
+def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setenv("REPRO_DATA", "/somewhere")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "no-kernels-here"))
-    code = "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], os.getcwd(), dims, rate, sep='|')"
+    code = (
+        "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], "
+        "os.getcwd(), dims, rate, sep='|')"
+    )
     source = write(tmp_path / "n.md", code, parameters=PARAMETERS)
     executed = notebook.run(source, tmp_path / "out" / "n.ipynb", {"dims": "[8]", "rate": 1})
     printed = executed.cells[-1].outputs[0].text.strip().split("|")
@@ -91,7 +104,11 @@ def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
 
 def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_path, half_written):
     mistake = "if True:\n    raise InputError('dim is 0: expected at least 1')"
-    source = write(tmp_path / "n.md", "from repro.types import InputError\nprint('before')", mistake)
+    source = write(
+        tmp_path / "n.md",
+        "from repro.types import InputError\nprint('before')",
+        mistake,
+    )
     half_written(tmp_path / "n.ipynb", 999_999_999, ".partial.ipynb")  # by a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
         notebook.run(source, tmp_path / "n.ipynb")
@@ -137,7 +154,9 @@ def test_plain_papermill_knows_every_parameter_of_every_page_and_its_type(page, 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A toy book, not rendered; surroundings are fixed, for the real ones hash the package under development."""
+    """A toy book, not rendered; surroundings are fixed, for the real ones hash the package under
+    development.
+    """
     monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "same"})
     monkeypatch.setattr(site, "render", lambda tree, ledger, fresh: [])
     (tmp_path / "_config.yml").write_text("title: Toy\nonly_build_toc_files: true\n")
@@ -150,7 +169,11 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch, capsys):
+def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(
+    checkout,
+    monkeypatch,
+    capsys,
+):
     renders = []
 
     def render(tree, ledger, fresh):
@@ -166,7 +189,9 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
 
     first, states = built()
     assert states == ["copied", "executed", "failed"] and not first.ok
-    assert "ZeroDivisionError" in first.failures[0].error and "first build" in capsys.readouterr().out
+    assert (
+        "ZeroDivisionError" in first.failures[0].error and "first build" in capsys.readouterr().out
+    )
     write(checkout / "notebooks" / "bad.md", "1 / 1")
     second, states = built()
     assert states == ["unchanged", "unchanged", "executed"] and second.ok
@@ -175,17 +200,25 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
 
     monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "edited"})
     _, states = built(only=["good"])
-    assert states == ["unchanged", "executed", "skipped"] and "because: src/repro changed" in capsys.readouterr().out
+    assert (
+        states == ["unchanged", "executed", "skipped"]
+        and "because: src/repro changed" in capsys.readouterr().out
+    )
     with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
         book.build(checkout, only=["god"])
 
 
-def test_a_page_that_measures_time_runs_after_the_others_and_one_that_is_not_there_is_refused(checkout, capsys):
+def test_a_page_that_measures_time_runs_after_the_others_and_one_that_is_not_there_is_refused(
+    checkout,
+    capsys,
+):
     for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
         path = checkout / "notebooks" / f"{name}.md"
         path.write_text(path.read_text().replace("---\n", f"---\n{front}", 1))
     book.build(checkout)
-    told = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
+    told = [
+        line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")
+    ]
     assert told[-1] == "notebooks/good:"
     path.unlink()
     with pytest.raises(InputError, match="notebooks/bad"):
@@ -215,13 +248,19 @@ forks = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked o
 def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
     source = write(
         tmp_path / "n.md",
-        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in os.environ, os.environ['SEEN_BY_KERNEL'])",
+        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in "
+        "os.environ, os.environ['SEEN_BY_KERNEL'])",
         "os.environ['left_behind'] = '1'\nprint(os.getcwd(), os.getsid(0) == os.getpid())",
     )
     for seen in ("first", "second"):
         monkeypatch.setenv("SEEN_BY_KERNEL", seen)
         node = notebook.run(source, tmp_path / f"{seen}.ipynb", forked=True)
-        printed = [output.text for cell in node.cells for output in cell.get("outputs", []) if "text" in output]
+        printed = [
+            output.text
+            for cell in node.cells
+            for output in cell.get("outputs", [])
+            if "text" in output
+        ]
         assert printed == [f"True False {seen}\n", f"{tmp_path} True\n"]
 
 
@@ -236,7 +275,10 @@ def test_a_forked_kernel_ends_by_its_time_limit(tmp_path):
 
 
 def test_no_line_begins_with_a_per_cent_sign_which_would_hide_it():
-    sources = [*(project_root() / "notebooks").glob("*.md"), *(project_root() / "book").rglob("*.md")]
+    sources = [
+        *(project_root() / "notebooks").glob("*.md"),
+        *(project_root() / "book").rglob("*.md"),
+    ]
     hidden = [source.name for source in sources if "\n%" in source.read_text(encoding="utf-8")]
     assert len(sources) > 50 and not hidden, "MyST takes such a line for a comment"
 
@@ -244,19 +286,34 @@ def test_no_line_begins_with_a_per_cent_sign_which_would_hide_it():
 # What plain papermill passes
 
 PASSED = {
-    "a list as text": ({"dims": "[8]"}, r"parameter dims is '\[8\]': expected list\[int\]", '-y "dims: [8]"'),
-    "a name like a number": ({"backbone": 12}, "parameter backbone is 12: expected str", "-r backbone 12"),
+    "a list as text": (
+        {"dims": "[8]"},
+        r"parameter dims is '\[8\]': expected list\[int\]",
+        '-y "dims: [8]"',
+    ),
+    "a name like a number": (
+        {"backbone": 12},
+        "parameter backbone is 12: expected str",
+        "-r backbone 12",
+    ),
     "no number": ({"limit": "few"}, r"parameter limit is 'few': expected int \| None\.", ""),
     "a misspelt name": ({"dim": [64]}, r"unknown parameter 'dim'(?s:.)*  dims: list\[int\]\n", ""),
 }
 
 
 def run_cells(monkeypatch, target, passed):
-    """Run parameters and check of an .ipynb as a kernel does, with papermill's cell between them."""
+    """Run parameters and check of an .ipynb as a kernel does, with papermill's cell between
+    them.
+    """
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     node = papermill.iorw.load_notebook_node(str(target))
-    cells = papermill.parameterize.parameterize_notebook(node, passed, kernel_name="python3", language="python").cells
+    cells = papermill.parameterize.parameterize_notebook(
+        node,
+        passed,
+        kernel_name="python3",
+        language="python",
+    ).cells
     main.In = [""]
     for cell in [cell for cell in cells if cell.cell_type == "code"][:3]:
         main.In.append(cell.source)
@@ -276,12 +333,21 @@ def test_a_notebook_refuses_what_plain_papermill_passes_unchecked(case, tmp_path
 def test_a_notebook_takes_what_plain_papermill_passes_rightly(tmp_path, monkeypatch):
     target = notebook.to_ipynb(write(tmp_path / "n.md", "1", parameters=PARAMETERS), tmp_path)
     main = run_cells(monkeypatch, target, {"dims": [8], "rate": 1, "limit": 5, "seeds": "all"})
-    assert (main.dims, main.rate, main.limit, main.seeds) == ([8], 1.0, 5, "all") and type(main.rate) is float
+    assert (main.dims, main.rate, main.limit, main.seeds) == ([8], 1.0, 5, "all") and type(
+        main.rate
+    ) is float
 
 
 def test_plain_papermill_ends_with_the_message(tmp_path):
-    target = notebook.to_ipynb(write(tmp_path / "n.md", "print(dims)", parameters=PARAMETERS), tmp_path)
-    options = {"kernel_manager_class": kernel.manager(forked=False), "progress_bar": False, "cwd": tmp_path}
+    target = notebook.to_ipynb(
+        write(tmp_path / "n.md", "print(dims)", parameters=PARAMETERS),
+        tmp_path,
+    )
+    options = {
+        "kernel_manager_class": kernel.manager(forked=False),
+        "progress_bar": False,
+        "cwd": tmp_path,
+    }
     done = papermill.execute_notebook(target, tmp_path / "out.ipynb", {"dims": [8]}, **options)
     assert done.cells[-1].outputs[0].text == "[8]\n"
     with pytest.raises(papermill.PapermillExecutionError, match="unknown parameter 'dim'"):

@@ -1,4 +1,6 @@
-"""Files in the forms people have, the menu of datasets, and the sets that they become: checked and in a fixed order."""
+"""Files in the forms people have, the menu of datasets, and the sets that they become: checked and
+in a fixed order.
+"""
 
 import gzip
 import io
@@ -13,12 +15,30 @@ import pyarrow.parquet as pq
 import pytest
 
 from microworld import SIZES
-from repro.data import DATASETS, check, column_names, default_source, describe, get_spec, load, load_splits, stream
+from repro.data import (
+    DATASETS,
+    check,
+    column_names,
+    default_source,
+    describe,
+    get_spec,
+    load,
+    load_splits,
+    stream,
+)
 from repro.data.files import LONGEST
 from repro.data.hub import fetch
 from repro.data.local import stdin
 from repro.data.samples import fingerprint
-from repro.sets import Corpus, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
+from repro.sets import (
+    Corpus,
+    LabelledPairs,
+    LabelledTexts,
+    Retrieval,
+    ScoredPairs,
+    WordVectors,
+    texts_of,
+)
 from repro.types import InputError
 
 PAIRS = "score\tsentence1\tsentence2"
@@ -33,7 +53,11 @@ def frame(tmp_path, name, rows, header):
     elif "json" in name:
         table.to_json(path, orient="records", lines=True)
     else:
-        form = {"sep": ";" if "semicolon" in name else ",", "lineterminator": "\r\n", "encoding": "utf-8-sig"}
+        form = {
+            "sep": ";" if "semicolon" in name else ",",
+            "lineterminator": "\r\n",
+            "encoding": "utf-8-sig",
+        }
         table.to_csv(path, index=False, **form)
     return path
 
@@ -50,14 +74,27 @@ def pipe(monkeypatch):
     stdin.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["a.csv", "semicolon.csv", "a.jsonl", "a.ndjson", "a.json", "a.parquet"])
-@pytest.mark.parametrize("columns", ["split score sentence1 sentence2", "Split similarity_score Sentence-1 text_b"])
+@pytest.mark.parametrize(
+    "name",
+    ["a.csv", "semicolon.csv", "a.jsonl", "a.ndjson", "a.json", "a.parquet"],
+)
+@pytest.mark.parametrize(
+    "columns",
+    ["split score sentence1 sentence2", "Split similarity_score Sentence-1 text_b"],
+)
 def test_tables_are_read_in_every_form_and_case(tmp_path, name, columns):
     path = frame(tmp_path, name, ROWS, columns.split())
     data = load(path, split="all")
-    assert isinstance(data, ScoredPairs) and data.name == path.stem and data.scores.tolist() == [4.5, 1]
+    assert (
+        isinstance(data, ScoredPairs)
+        and data.name == path.stem
+        and data.scores.tolist() == [4.5, 1]
+    )
     assert data.texts1 == (ROWS[0][2], ROWS[1][2]) and data.texts2 == ("b", "é")
-    assert {split: len(part) for split, part in load_splits(path).items()} == {"test": 1, "train": 1}
+    assert {split: len(part) for split, part in load_splits(path).items()} == {
+        "test": 1,
+        "train": 1,
+    }
 
 
 def test_columns_of_any_name_can_be_named(tmp_path):
@@ -71,27 +108,49 @@ def test_columns_of_any_name_can_be_named(tmp_path):
     other = frame(tmp_path, "c.csv", [(3, "x", "y")], ("Rating", "Left", "Right"))
     with pytest.raises(InputError, match=r"fits no kind of set.*--columns NAME=COLUMN"):
         load(other)
-    with pytest.raises(InputError, match="no column 'Grade' for score: it has Rating, Left, Right, text"):
+    with pytest.raises(
+        InputError,
+        match="no column 'Grade' for score: it has Rating, Left, Right, text",
+    ):
         load(path, columns={"score": "Grade"})
     for wrong in ("score=", "grade=Rating"):
-        with pytest.raises(InputError, match="expected NAME=COLUMN, COLUMN as in the file and NAME one of sentence1"):
+        with pytest.raises(
+            InputError,
+            match="expected NAME=COLUMN, COLUMN as in the file and NAME one of sentence1",
+        ):
             column_names([wrong])
 
 
 @pytest.mark.parametrize("name", ["a.csv", "semicolon.csv", "a.jsonl", "a.parquet"])
 def test_texts_are_read_beside_any_other_columns(tmp_path, name):
-    path = frame(tmp_path, name, [(7, "one", 2.5, "other"), (8, "two", 1, "body")], ("id", "Text", "score", "Body"))
+    path = frame(
+        tmp_path,
+        name,
+        [(7, "one", 2.5, "other"), (8, "two", 1, "body")],
+        ("id", "Text", "score", "Body"),
+    )
     data = load(path)
     assert isinstance(data, Corpus) and data.texts == ("one", "two")
     assert list(stream(path)()) == ["one", "two"]
     named = column_names(["text=Body"])
     assert load(path, columns=named).texts == tuple(stream(path, named)()) == ("other", "body")
-    apart = frame(tmp_path, f"apart-{name}", [("dev", "one", 1), ("test", "two", 2)], ("split", "text", "id"))
-    assert load(apart).texts == tuple(stream(apart)()) == ("two",) and load(apart, split="dev").texts == ("one",)
+    apart = frame(
+        tmp_path,
+        f"apart-{name}",
+        [("dev", "one", 1), ("test", "two", 2)],
+        ("split", "text", "id"),
+    )
+    assert load(apart).texts == tuple(stream(apart)()) == ("two",) and load(
+        apart,
+        split="dev",
+    ).texts == ("one",)
 
 
 def test_a_document_of_beir_is_its_title_and_its_text_and_that_is_said_once(write, capsys):
-    rows = ['{"_id": "d0", "title": "Bell", "text": "He was.", "metadata": {}}', '{"_id": "d1", "text": "It was."}']
+    rows = [
+        '{"_id": "d0", "title": "Bell", "text": "He was.", "metadata": {}}',
+        '{"_id": "d1", "text": "It was."}',
+    ]
     rows += ['{"_id": "d2", "title": "Only this", "text": "", "metadata": {"url": null}}']
     corpus = write("corpus.jsonl", *rows)
     documents = ("Bell He was.", "It was.", "Only this")
@@ -113,7 +172,9 @@ def test_columns_of_sick_are_known(tmp_path):
 @pytest.fixture
 def saved(tmp_path):
     """Write folders as `save_to_disk` does: a set in two files, and one with two splits."""
-    rows = datasets.Dataset.from_dict({"id": [1, 2, 3], "text": ["a", "b", "c"], "vector": [[0.5], [1.0], [2.0]]})
+    rows = datasets.Dataset.from_dict(
+        {"id": [1, 2, 3], "text": ["a", "b", "c"], "vector": [[0.5], [1.0], [2.0]]}
+    )
     rows.select([2, 0, 1]).save_to_disk(tmp_path / "rows", num_shards=2)
     parts = {"train": {"label": [0, 1], "text": ["a", "b"]}, "test": {"label": [1], "text": ["c"]}}
     splits = {name: datasets.Dataset.from_dict(columns) for name, columns in parts.items()}
@@ -123,10 +184,18 @@ def saved(tmp_path):
 
 def test_a_folder_that_datasets_saved_is_read_by_its_path_or_its_name(saved, monkeypatch):
     monkeypatch.chdir(saved)
-    assert load("rows").texts == load(saved / "rows").texts == tuple(stream("rows")()) == ("c", "a", "b")
+    assert (
+        load("rows").texts
+        == load(saved / "rows").texts
+        == tuple(stream("rows")())
+        == ("c", "a", "b")
+    )
     data = load("./splits")
     assert isinstance(data, LabelledTexts) and (data.texts, data.labels.tolist()) == (("c",), ["1"])
-    assert {split: part.texts for split, part in load_splits("splits").items()} == {"train": ("a", "b"), "test": ("c",)}
+    assert {split: part.texts for split, part in load_splits("splits").items()} == {
+        "train": ("a", "b"),
+        "test": ("c",),
+    }
     first = fingerprint("rows", "local")
     assert fingerprint("rows", "local") == first != fingerprint("splits", "local")
     with pytest.raises(InputError, match="no column 'grade' for score: it has split, label, text"):
@@ -137,13 +206,25 @@ def test_a_folder_that_datasets_saved_is_read_by_its_path_or_its_name(saved, mon
     ("note", "said", "message"),
     [
         ("state.json", '{"_data_files": [{"filename": "../../secret.arrow"}]}', "leads outside"),
-        ("state.json", '{"_data_files": [{"filename": "state.json"}]}', "no Arrow file that can be read"),
-        ("state.json", '{"_data_files": [{"filename": "none.arrow"}]}', "no Arrow file that can be read"),
+        (
+            "state.json",
+            '{"_data_files": [{"filename": "state.json"}]}',
+            "no Arrow file that can be read",
+        ),
+        (
+            "state.json",
+            '{"_data_files": [{"filename": "none.arrow"}]}',
+            "no Arrow file that can be read",
+        ),
         ("state.json", '{"_data_files": [1]}', "names no files that can be read"),
         ("state.json", '{"_data_files": {}}', "expected a list; save the set again"),
         ("state.json", "[" * 100_000, "cannot be read"),
         ("dataset_dict.json", '{"splits": ["../splits"]}', "leads outside"),
-        ("state.json", None, "is a folder without state.json or dataset_dict.json: give a file, or a folder"),
+        (
+            "state.json",
+            None,
+            "is a folder without state.json or dataset_dict.json: give a file, or a folder",
+        ),
     ],
 )
 def test_a_damaged_folder_is_refused_with_the_file_at_fault(saved, note, said, message):
@@ -160,7 +241,10 @@ def test_splits_that_differ_in_their_columns_are_refused(saved):
     other = datasets.Dataset.from_dict({"label": [1], "sentence": ["c"]})
     shutil.rmtree(saved / "splits" / "test")
     other.save_to_disk(saved / "splits" / "test")
-    with pytest.raises(InputError, match="has the columns label, sentence: expected label, text, as the first"):
+    with pytest.raises(
+        InputError,
+        match="has the columns label, sentence: expected label, text, as the first",
+    ):
         load(saved / "splits")
 
 
@@ -172,8 +256,16 @@ def test_splits_that_differ_in_their_columns_are_refused(saved):
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n1\t \tb", "line 3, column sentence1: empty"),
         ("a.tsv", "text\ttext\na\tb", "'text' occurs twice"),
         ("a.tsv", PAIRS, "texts1 is empty"),
-        ("a.csv", 'score,sentence1,sentence2\n1,a,b\n2,"c', "line 3: unexpected end of data; expected CSV"),
-        ("a.csv", 'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d', "line 4, column score: 'high' is not a finite"),
+        (
+            "a.csv",
+            'score,sentence1,sentence2\n1,a,b\n2,"c',
+            "line 3: unexpected end of data; expected CSV",
+        ),
+        (
+            "a.csv",
+            'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d',
+            "line 4, column score: 'high' is not a finite",
+        ),
         ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not valid JSON"),
         (
             "a.jsonl",
@@ -249,9 +341,14 @@ def test_damaged_files(write, tmp_path):
     with pytest.raises(InputError, match="check the path"):
         load(tmp_path / "missing.tsv")
     path = tmp_path / "cut.tsv.gz"
-    rows = "\n".join([PAIRS, *(f"{i % 5}\tleft {i * 7919}\tright {i * 104729}" for i in range(5000))])
+    rows = "\n".join(
+        [PAIRS, *(f"{i % 5}\tleft {i * 7919}\tright {i * 104729}" for i in range(5000))]
+    )
     path.write_bytes(gzip.compress(rows.encode())[:-2000])
-    with pytest.raises(InputError, match=r"cut\.tsv\.gz ends in the middle of its gzip stream after line \d+"):
+    with pytest.raises(
+        InputError,
+        match=r"cut\.tsv\.gz ends in the middle of its gzip stream after line \d+",
+    ):
         load(path)
     path.write_text(rows)
     with pytest.raises(InputError, match="not gzip"):
@@ -259,7 +356,12 @@ def test_damaged_files(write, tmp_path):
 
 
 def test_a_benchmark_is_read_from_the_folder_and_from_nowhere_else(write, tmp_path, monkeypatch):
-    write("classification/trec.tsv.gz", "split\tlabel\ttext", "train\tHUM\twho?", "test\tLOC\twhere?")
+    write(
+        "classification/trec.tsv.gz",
+        "split\tlabel\ttext",
+        "train\tHUM\twho?",
+        "test\tLOC\twhere?",
+    )
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     assert load("trec").texts == ("where?",) and load("trec").source == "local"
     with pytest.raises(InputError, match=r"no file classification/cr.tsv.gz.*microworld"):
@@ -269,7 +371,10 @@ def test_a_benchmark_is_read_from_the_folder_and_from_nowhere_else(write, tmp_pa
     (missing,) = check("cr")
     assert missing.found is None and missing.expected == (3771, 3775) and not missing.ok
     write("classification/trec.tsv.gz", "split\tlabel\ttext", "training\tHUM\twho?")
-    with pytest.raises(InputError, match="line 2, column split: unknown split 'training'; expected train, test"):
+    with pytest.raises(
+        InputError,
+        match="line 2, column split: unknown split 'training'; expected train, test",
+    ):
         load("trec")
 
 
@@ -283,16 +388,33 @@ def test_images_with_a_caption_in_an_sts_set_are_dropped_whole(write, tmp_path, 
 
 
 def test_retrieval_joins_three_files(write, tmp_path, monkeypatch):
-    write("retrieval/hotpotqa_queries.tsv.gz", "query_id\tquestion\tanswer", "q0\twho?\tBell", "q1\twhen?\t1900")
+    write(
+        "retrieval/hotpotqa_queries.tsv.gz",
+        "query_id\tquestion\tanswer",
+        "q0\twho?\tBell",
+        "q1\twhen?\t1900",
+    )
     documents = ("d0\tBell\tHe was.", "d1\tYear\tIt was.", "d2\tX\tY")
     write("retrieval/hotpotqa_corpus.tsv.gz", "doc_id\ttitle\ttext", *documents)
-    write("retrieval/hotpotqa_qrels.tsv.gz", "query_id\tdoc_id\trelevance", "q0\td0\t1", "q0\td2\t0", "q1\td1\t1")
+    write(
+        "retrieval/hotpotqa_qrels.tsv.gz",
+        "query_id\tdoc_id\trelevance",
+        "q0\td0\t1",
+        "q0\td2\t0",
+        "q1\td1\t1",
+    )
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     data = load("hotpotqa")
-    assert isinstance(data, Retrieval) and data.documents[0] == "Bell He was." and data.answers == ("Bell", "1900")
+    assert (
+        isinstance(data, Retrieval)
+        and data.documents[0] == "Bell He was."
+        and data.answers == ("Bell", "1900")
+    )
     assert data.qrels == {"q0": {"d0": 1, "d2": 0}, "q1": {"d1": 1}}
     smaller = load("hotpotqa", limit=1)
-    assert len(smaller) == 1 and set(smaller.document_ids) == set(smaller.qrels[smaller.query_ids[0]])
+    assert len(smaller) == 1 and set(smaller.document_ids) == set(
+        smaller.qrels[smaller.query_ids[0]]
+    )
 
 
 # the menu
@@ -352,10 +474,17 @@ def test_texts_of_keeps_sides_in_order_so_that_embeddings_slice_back():
         (lambda: retrieval(document_ids=("d0", "d0")), "'d0' more than once"),
         (lambda: retrieval(qrels={"q0": {"d7": 1}}), "'d7'.*not among the 2 documents"),
         (lambda: retrieval(answers=("only one",)), "answers has 1"),
-        (lambda: WordVectors("toy", "local", ["x", "y"], np.ones((1, 3))), "words has 2, vectors has 1"),
+        (
+            lambda: WordVectors("toy", "local", ["x", "y"], np.ones((1, 3))),
+            "words has 2, vectors has 1",
+        ),
     ],
 )
-def test_unknown_names_list_the_valid_ones_and_broken_sets_name_the_offending_value(no_data, make, message):
+def test_unknown_names_list_the_valid_ones_and_broken_sets_name_the_offending_value(
+    no_data,
+    make,
+    message,
+):
     with pytest.raises(InputError, match=message):
         make()
 
@@ -364,7 +493,10 @@ def test_unknown_names_list_the_valid_ones_and_broken_sets_name_the_offending_va
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("name", [name for name, spec in DATASETS.items() if sum(spec.sizes.values()) < 12_000])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, spec in DATASETS.items() if sum(spec.sizes.values()) < 12_000],
+)
 def test_every_benchmark_has_its_official_counts(real_data, name):
     assert all(row.ok for row in check(name))
 
@@ -373,5 +505,7 @@ def test_every_benchmark_has_its_official_counts(real_data, name):
 def test_both_text_forms_hold_the_same_pairs(real_data):
     data, other = load("stsb"), load("stsb", text="raw")
     assert np.array_equal(data.scores, other.scores) and data.texts1 != other.texts1
-    squeezed = ["".join(filter(str.isalnum, side[0])).lower() for side in (data.texts1, other.texts1)]
+    squeezed = [
+        "".join(filter(str.isalnum, side[0])).lower() for side in (data.texts1, other.texts1)
+    ]
     assert squeezed[0] == squeezed[1]

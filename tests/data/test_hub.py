@@ -16,7 +16,8 @@ CLASSES += [{"objective", "subjective"}, {"ABBR", "DESC", "ENTY", "HUM", "LOC", 
 @pytest.mark.parametrize("name", ON_HUB)
 def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
     spec, found = DATASETS[name], load_splits(name, source="hub")
-    assert tuple(found) == (spec.splits if name != "flickr30k" else ("train",))  # its mirror has no more
+    # Its mirror has no more
+    assert tuple(found) == (spec.splits if name != "flickr30k" else ("train",))
     assert load(name, source="hub").split == spec.default_split
     for split, data in found.items():
         assert data.source == "hub" and data.split == split
@@ -27,12 +28,20 @@ def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
 def test_no_snapshot_is_written_into_a_folder_that_is_no_store(hub, repro_home):
     repro_home.mkdir()
     (repro_home / "film.mkv").touch()
-    with pytest.raises(InputError, match=r"holds film\.mkv, which is no part of one: set REPRO_HOME"):
+    with pytest.raises(
+        InputError,
+        match=r"holds film\.mkv, which is no part of one: set REPRO_HOME",
+    ):
         load("stsb", source="hub")
     assert [path.name for path in repro_home.iterdir()] == ["film.mkv"]
 
 
-def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, write, tmp_path, monkeypatch):
+def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(
+    hub,
+    write,
+    tmp_path,
+    monkeypatch,
+):
     first = load("stsb", source="hub")
     name = fingerprint("stsb", "hub")
     with monkeypatch.context() as patched:
@@ -48,10 +57,15 @@ def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, wr
 
 
 def test_an_unreachable_hub_is_asked_once_and_the_message_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: pytest.fail("the client would retry for long"))
+    monkeypatch.setattr(
+        datasets, "load_dataset", lambda *_, **__: pytest.fail("the client would retry for long")
+    )
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    with pytest.raises(InputError, match=r"stsb.*mteb/stsbenchmark-sts.*refused.*REPRO_DATA.*repro data fetch"):
+    with pytest.raises(
+        InputError,
+        match=r"stsb.*mteb/stsbenchmark-sts.*refused.*REPRO_DATA.*repro data fetch",
+    ):
         load("stsb", source="hub")
     assert not list((home() / "data").rglob("*.parquet"))
 
@@ -64,7 +78,11 @@ def test_blank_rows_are_dropped_only_where_the_mirror_is_known_to_have_them():
 @pytest.mark.parametrize(
     ("name", "row", "message"),
     [
-        ("trec", {"text": "who?", "label": 3}, "no column 'label_coarse_original' among text, label"),
+        (
+            "trec",
+            {"text": "who?", "label": 3},
+            "no column 'label_coarse_original' among text, label",
+        ),
         ("sst2", {"sentence": "fine", "label": -1}, "hidden labels"),
         ("mr", {"text": "fine", "label": 7}, "label '7', expected one of 0, 1"),
         ("subj", {"text": " ", "label": 0}, "blank"),
@@ -76,17 +94,36 @@ def test_a_mirror_that_changed_is_noticed(name, row, message):
 
 
 def test_captions_are_labelled_by_image(hub):
-    data = to_set(DATASETS["flickr30k"], "train", {"train": [{"set": ["a", "b", " "]}, {"set": ["c"]}]})
+    data = to_set(
+        DATASETS["flickr30k"],
+        "train",
+        {"train": [{"set": ["a", "b", " "]}, {"set": ["c"]}]},
+    )
     assert data.texts == ("a", "b", "c") and data.labels[0] == data.labels[1] != data.labels[2]
-    with pytest.raises(InputError, match="no split 'val': it has train; images whose captions occur in STS"):
+    with pytest.raises(
+        InputError,
+        match="no split 'val': it has train; images whose captions occur in STS",
+    ):
         load("flickr30k", source="hub", split="val")
 
 
 def test_hotpotqa_becomes_retrieval_over_distinct_paragraphs():
     shared = {"title": ["A", "B"], "sentences": [["One.", " Two."], ["Three."]]}
     rows = [
-        {"id": "x", "question": "q?", "answer": "A", "supporting_facts": {"title": ["A", "A"]}, "context": shared},
-        {"id": "y", "question": "r?", "answer": "B", "supporting_facts": {"title": ["B"]}, "context": shared},
+        {
+            "id": "x",
+            "question": "q?",
+            "answer": "A",
+            "supporting_facts": {"title": ["A", "A"]},
+            "context": shared,
+        },
+        {
+            "id": "y",
+            "question": "r?",
+            "answer": "B",
+            "supporting_facts": {"title": ["B"]},
+            "context": shared,
+        },
     ]
     data = to_set(DATASETS["hotpotqa"], "test", {"test": rows})
     assert isinstance(data, Retrieval) and data.documents == ("A One. Two.", "B Three.")

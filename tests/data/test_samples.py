@@ -1,4 +1,6 @@
-"""What a source holds by its fingerprint, and the samples drawn from it: sentences, pairs, triples."""
+"""What a source holds by its fingerprint, and the samples drawn from it: sentences, pairs,
+triples.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,10 @@ def test_the_sample_is_drawn_once(monkeypatch):
     assert len(first) == 50 and all(isinstance(text, str) for text in first)
     monkeypatch.setattr(samples.data, "load", None)
     assert training_sentences(config, Store()) == first
-    assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
+    assert (
+        training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store())
+        == first
+    )
 
 
 def test_a_file_of_ones_own(write):
@@ -64,7 +69,11 @@ def test_the_limit_counts_what_is_kept_and_draws_are_nested_in_the_order_of_the_
     for part, whole in ((some, every), (few, some)):
         rest = iter(zip(whole.texts1, whole.texts2, strict=True))
         assert all(pair in rest for pair in zip(part.texts1, part.texts2, strict=True))
-    assert like_or_unlike(pairs, 200).texts1 == some.texts1 != like_or_unlike(pairs, 200, seed=1).texts1
+    assert (
+        like_or_unlike(pairs, 200).texts1
+        == some.texts1
+        != like_or_unlike(pairs, 200, seed=1).texts1
+    )
 
 
 def test_hypotheses_of_one_premise_go_together_in_their_order():
@@ -73,16 +82,25 @@ def test_hypotheses_of_one_premise_go_together_in_their_order():
     assert rows == [("a", "a1", "a2"), ("c", "c1", "c2"), ("c", "c4", "c3")]
     assert len(found) == 3
     drawn = triples(PAIRS, 2, seed=3)
-    assert set(zip(drawn.queries, drawn.positives, drawn.negatives, strict=True)) < set(rows) and len(drawn) == 2
+    assert (
+        set(zip(drawn.queries, drawn.positives, drawn.negatives, strict=True)) < set(rows)
+        and len(drawn) == 2
+    )
     assert triples(PAIRS, 9).queries == found.queries
 
 
 def test_what_cannot_be_used_is_named():
-    with pytest.raises(InputError, match="mine has the label 'maybe': expected contradiction, entailment, neutral"):
+    with pytest.raises(
+        InputError,
+        match="mine has the label 'maybe': expected contradiction, entailment, neutral",
+    ):
         like_or_unlike(make(("a", "b", "maybe")))
     with pytest.raises(InputError, match="mine has neutral pairs only"):
         like_or_unlike(make(("a", "b", "neutral")))
-    with pytest.raises(InputError, match="no premise of mine has both an entailed and a contradicted hypothesis"):
+    with pytest.raises(
+        InputError,
+        match="no premise of mine has both an entailed and a contradicted hypothesis",
+    ):
         triples(make(("a", "b", "entailment"), ("c", "d", "contradiction")))
     with pytest.raises(InputError, match="limit is 0"):
         triples(PAIRS, 0)

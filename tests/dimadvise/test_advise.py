@@ -37,7 +37,11 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
     assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
     assert advice.answer.low >= advice.retain == 0.99 and advice.confidence == 0.975
-    assert advice.transform is not None and advice.transform.matrix.shape == (32, 6) and advice.rows == 900
+    assert (
+        advice.transform is not None
+        and advice.transform.matrix.shape == (32, 6)
+        and advice.rows == 900
+    )
     shares = advice.shares_of(None)
     assert shares is not None and set(shares["level"]) == {"float32"} and "layer" not in shares
     assert shares.set_index(["method", "dim"]).loc[("pca", 6), "low"] == advice.answer.low
@@ -50,7 +54,8 @@ def test_unrelated_embeddings_share_no_neighbours():
     A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
     found = advise({1: A, 2: B}, dims=[16])
     kept = {c.layer: c.neighbours for c in found.candidates if c.method == "truncate"}
-    assert kept[2] == 1.0 and kept[1] < 0.06  # by chance 10 of 399; a row is no neighbour of its own
+    # By chance 10 of 399; a row is no neighbour of its own
+    assert kept[2] == 1.0 and kept[1] < 0.06
 
 
 def test_ten_neighbours_are_compared_under_maps_that_have_not_seen_who_asks():
@@ -90,10 +95,17 @@ def test_labels_that_say_nothing_cannot_be_learnt_and_the_unit_of_embeddings_pla
 
 def test_row_lengths_that_no_cosine_sees_change_no_answer():
     """And without labels, where the answer is a prediction."""
-    X, lengths = cloud(), np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32)
+    X, lengths = (
+        cloud(),
+        np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32),
+    )
     for evidence in (graded(X), None):
         found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
-        assert found[0].transform.unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
+        assert (
+            found[0].transform.unit
+            and found[0].answer is not None
+            and found[0].answer.dim == found[1].answer.dim
+        )
         assert bool(found[0].predicted) == (evidence is None) and found[0].answer.dim <= 8
         name = "share" if evidence else "expected"
         one, other = ([(getattr(c, name), c.neighbours) for c in each.candidates] for each in found)
@@ -103,7 +115,14 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
 def test_embeddings_of_ones_own_need_no_torch(python, tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
-    arguments = ["advise", str(tmp_path / "X.npy"), "--recall", "0.5", "--output", str(tmp_path / "out")]
+    arguments = [
+        "advise",
+        str(tmp_path / "X.npy"),
+        "--recall",
+        "0.5",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     said = f"""
 import sys
 
@@ -124,26 +143,40 @@ def test_a_document_at_the_second_place_counts_by_its_discount():
     unit = np.eye(40)
     documents = np.concatenate([np.hstack([unit, 0 * unit]), np.hstack([unit, 0.1 * unit])])
     found = Search(np.arange(80, 120), np.arange(80), {i: {40 + i: 1.0} for i in range(40)})
-    assert scores(found, np.concatenate([documents, documents[:40]])) == pytest.approx(1 / np.log2(3))
+    assert scores(found, np.concatenate([documents, documents[:40]])) == pytest.approx(
+        1 / np.log2(3)
+    )
 
 
 def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
     said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
-    assert "100 labelled items are too few" in said and "about 400 items would do" in said  # half as wide
+    # Half as wide
+    assert "100 labelled items are too few" in said and "about 400 items would do" in said
 
 
 def test_a_shallower_layer_may_win_only_by_its_bound():
     X = cloud()
     worse = (X + 0.6 * np.random.default_rng(5).normal(size=X.shape)).astype(np.float32)
     found = advise({3: worse, 6: X}, evidence=graded(X), dims=[32, 8, 6])
-    assert found.answer is not None and found.answer.layer == 6 and found.confidence == pytest.approx(1 - 0.05 / 4)
+    assert (
+        found.answer is not None
+        and found.answer.layer == 6
+        and found.confidence == pytest.approx(1 - 0.05 / 4)
+    )
     found = advise({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
     assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
-    low = found.shares_of(3).set_index(["method", "dim"]).loc[(found.answer.method, found.answer.dim), "low"]
+    low = (
+        found.shares_of(3)
+        .set_index(["method", "dim"])
+        .loc[(found.answer.method, found.answer.dim), "low"]
+    )
     assert low == found.answer.low != found.shares_of(6)["low"].max(), "of this layer"
     # a size passes by its bound, not by its share
-    found = [Candidate(None, "pca", dim, 1.0, 1.0, share=1.0, low=low) for dim, low in ((8, 0.99), (4, 0.98))]
+    found = [
+        Candidate(None, "pca", dim, 1.0, 1.0, share=1.0, low=low)
+        for dim, low in ((8, 0.99), (4, 0.98))
+    ]
     answer = smallest(found, 16, None, 0.985, labelled=True)
     assert answer is not None and answer.dim == 8
 
@@ -154,8 +187,15 @@ def test_an_exported_reducer_is_read_as_it_was_written(tmp_path):
     for name in ("pca", "svd"):
         reducer = make_reducer(name, 5).fit(cloud(200))
         bias = -reducer.components_ @ reducer.mean_ if name == "pca" else np.zeros(5)
-        write(tmp_path / name, Deployment(Transform(name, 5, reducer.components_.T, bias, unit=False), "ip"))
-        for found, written in zip(read_linear(tmp_path / name), (reducer.components_.T, bias), strict=True):
+        write(
+            tmp_path / name,
+            Deployment(Transform(name, 5, reducer.components_.T, bias, unit=False), "ip"),
+        )
+        for found, written in zip(
+            read_linear(tmp_path / name),
+            (reducer.components_.T, bias),
+            strict=True,
+        ):
             np.testing.assert_array_equal(found, written.astype(np.float32))
         assert json.loads((tmp_path / name / "reducer.json").read_text())["dim"] == 5
     tensors = tmp_path / "pca" / "reducer.safetensors"
@@ -164,9 +204,15 @@ def test_an_exported_reducer_is_read_as_it_was_written(tmp_path):
         read_linear(tmp_path / "pca")
 
 
-def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_reducer(tmp_path, repro):
+def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_reducer(
+    tmp_path,
+    repro,
+):
     np.save(tmp_path / "X.npy", cloud(200))
-    np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
+    np.save(
+        tmp_path / "full.npy",
+        np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32),
+    )
     (tmp_path / "report.html").write_text("a stranger's")
     refused = repro("advise", tmp_path / "X.npy", "--output", tmp_path, ends=2)
     assert "report.html was written by no advice: give another --output" in refused.err
@@ -189,11 +235,15 @@ def test_no_map_has_seen_what_it_is_judged_by():
     pairs = Pairs(first, second, np.arange(30.0))
     vectors = in_memory(np.concatenate([X, cloud(20, seed=5)]))
     folds = pairs.folds(vectors, seed=0)
-    assert (folds.fold_of(first) == folds.fold_of(second)).all(), "both rows of a pair lie in one fold"
+    assert (folds.fold_of(first) == folds.fold_of(second)).all(), (
+        "both rows of a pair lie in one fold"
+    )
     moments = FoldMoments(vectors, folds.rows, folds.fold, unit=False)
     shortened = Shortened("pca", moments, pairs.splits(folds), [4])
     for fold in range(5):
-        others = vectors.take(np.flatnonzero(~np.isin(np.arange(80), folds.rows[folds.fold == fold])))
+        others = vectors.take(
+            np.flatnonzero(~np.isin(np.arange(80), folds.rows[folds.fold == fold]))
+        )
         assert len(others) == 68
         alone = fit_transform_of("pca", moments_of([others], unit=False), 4, unit=False)
         np.testing.assert_allclose(shortened.maps[fold,].matrix, alone.matrix, atol=1e-4)
@@ -205,10 +255,17 @@ def test_pairs_of_rows_that_are_all_linked_are_judged_by_maps_that_have_seen_nei
     first, second = np.triu_indices(12, 1)
     pairs = Pairs(first, second, np.arange(66.0))
     folds = pairs.folds(in_memory(cloud(12)), seed=0)
-    assert np.ptp(np.bincount(folds.fold)) <= 1 and {len(split) for split in pairs.splits(folds)} == {1, 2}
+    assert np.ptp(np.bincount(folds.fold)) <= 1 and {
+        len(split) for split in pairs.splits(folds)
+    } == {1, 2}
     repeated = np.concatenate([cloud(40)] * 2)
-    folds = Pairs(np.arange(40), np.arange(1, 41), np.arange(40.0)).folds(in_memory(repeated), seed=0)
-    assert folds.fold_of(np.array([0])) == folds.fold_of(np.array([40])), "equal vectors are one text"
+    folds = Pairs(np.arange(40), np.arange(1, 41), np.arange(40.0)).folds(
+        in_memory(repeated),
+        seed=0,
+    )
+    assert folds.fold_of(np.array([0])) == folds.fold_of(np.array([40])), (
+        "equal vectors are one text"
+    )
 
 
 def test_folds_turn_with_the_seed_spread_classes_evenly_and_keep_equal_vectors_together():
@@ -263,7 +320,11 @@ def test_queries_are_fitted_by_no_map():
     folds = search.folds(in_memory(X), seed=0)
     moments = FoldMoments(in_memory(X), folds.rows, folds.fold, unit=True)
     unit = X[:60] / np.linalg.norm(X[:60], axis=1, keepdims=True)
-    assert moments.whole.rows == 60 and np.allclose(moments.whole.mean, unit.mean(axis=0), atol=1e-5)
+    assert moments.whole.rows == 60 and np.allclose(
+        moments.whole.mean,
+        unit.mean(axis=0),
+        atol=1e-5,
+    )
 
 
 def test_an_encoder_brings_the_evidence_of_its_texts():
@@ -272,48 +333,82 @@ def test_an_encoder_brings_the_evidence_of_its_texts():
     judged = data.load("stsb", split="test", source="microworld")
     assert isinstance(case.evidence, Pairs) and case.versions[None].shape == (2 * len(judged), 2)
     case = from_encoder(encoder, "hotpotqa", source="microworld")
-    assert isinstance(case.evidence, Search) and len(case.evidence.unfitted) == len(case.evidence.queries) > 0
+    assert (
+        isinstance(case.evidence, Search)
+        and len(case.evidence.unfitted) == len(case.evidence.queries) > 0
+    )
 
 
 def test_the_command_measures_and_writes(tmp_path, repro):
     X = cloud(400)
     pairs = graded(X)
     np.save(tmp_path / "X.npy", X)
-    lines = [f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)]
+    lines = [
+        f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)
+    ]
     (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
     arguments = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
     assert "with 95 % confidence at least 90 %" in repro(*arguments, "--output", out).out
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
-    assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
+    assert (
+        "data:image/svg+xml" in page
+        and "<table" in page
+        and "nan" not in page.lower().replace("financ", "")
+    )
     said = json.loads((out / "report.json").read_text())
-    assert said["target"] == ["retain", 0.9] and {row["method"] for row in said["shares"]} == {"truncate", "pca"}
+    assert said["target"] == ["retain", 0.9] and {row["method"] for row in said["shares"]} == {
+        "truncate",
+        "pca",
+    }
     assert matrix.shape == (32, len(bias))
     note = json.loads((out / "reducer.json").read_text())
     low, value, high = (note["promised"]["recall@10"][i] for i in (1, 0, 2))
     assert low <= value <= high and note["promised"]["corpus"] == 400 and note["unit_rows"]
 
 
-def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp_path, repro, monkeypatch):
+def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(
+    tmp_path,
+    repro,
+    monkeypatch,
+):
     monkeypatch.chdir(tmp_path)
     X = cloud(500)
     np.save("X.npy", X)
     np.save("Q.npy", cloud(40, seed=9))
-    (tmp_path / "labels.txt").write_text("".join(f"{label}\n" for label in np.where(X[:, 0] > 0, "up", "down")))
-    told = repro("advise X.npy --queries Q.npy --bytes 8 --depth 3 --similarity ip --levels int8 binary").out
+    (tmp_path / "labels.txt").write_text(
+        "".join(f"{label}\n" for label in np.where(X[:, 0] > 0, "up", "down"))
+    )
+    told = repro(
+        "advise X.npy --queries Q.npy --bytes 8 --depth 3 --similarity ip --levels int8 binary"
+    ).out
     assert "re-ranked by the full vectors" in told
     note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
-    assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
-    monkeypatch.setattr("sys.argv", ["dimadvise", "apply", "X.npy", "--rows-per-shard", "200", "--quiet"])
+    assert (
+        note["bytes"] <= 8
+        and note["rerank"] == 3
+        and note["similarity"] == "ip"
+        and not note["unit_rows"]
+    )
+    monkeypatch.setattr(
+        "sys.argv",
+        ["dimadvise", "apply", "X.npy", "--rows-per-shard", "200", "--quiet"],
+    )
     with pytest.raises(SystemExit) as stopped:
         dimadvise()
     codes = [np.load(path) for path in sorted((tmp_path / "vectors").glob("*.npy"))]
-    assert not stopped.value.code and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"]
+    assert (
+        not stopped.value.code
+        and sum(map(len, codes)) == 500
+        and codes[0].nbytes == 200 * note["bytes"]
+    )
     repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
     assert note["compared_by"] == "classifier" and not note["unit_rows"]
     repro("advise X.npy --similarity ip --retain 0.9 --output ip")
-    assert not json.loads((tmp_path / "ip" / "reducer.json").read_text())["unit_rows"], "lengths count there"
+    assert not json.loads((tmp_path / "ip" / "reducer.json").read_text())["unit_rows"], (
+        "lengths count there"
+    )
     np.save("bytes.npy", (20 * X[:, :30]).round().astype(np.int8))
     kept = repro("advise bytes.npy --labels labels.txt --dims 24 --output by").out
     assert "Keep the vectors" in kept, "24 dims as float32 are 96 bytes, the file has 30 a row"
@@ -322,11 +417,15 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
         and not (tmp_path / "by" / "reducer.json").exists()
     )
     np.save("half.npy", X[:110].astype(np.float16))
-    assert "58 bytes a vector instead of 64" in repro("advise half.npy --retain 0.5 --dims 29 --output half").out
+    assert (
+        "58 bytes a vector instead of 64"
+        in repro("advise half.npy --retain 0.5 --dims 29 --output half").out
+    )
 
 
 def test_few_rows_of_many_numbers_are_advised_on_too(tmp_path, repro):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(120, 128)))
-    given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 110, 128]  # 96 rows are fitted
+    # 96 rows are fitted
+    given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 110, 128]
     assert "queries can prove a recall of 0.8" in repro(*given).out
     assert "of 128 dim" in repro(*given, "--retain", 0.3).out

@@ -1,4 +1,6 @@
-"""Whatever is wrong with what a user gives, `repro advise` ends with 2 and one message that names it."""
+"""Whatever is wrong with what a user gives, `repro advise` ends with 2 and one message that names
+it.
+"""
 
 import gzip
 
@@ -11,7 +13,9 @@ JUDGED = [(i, i, 1) for i in range(40)]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Matrices and files of evidence, each with one thing wrong; X.npy is sound: 200 rows of 16 columns."""
+    """Matrices and files of evidence, each with one thing wrong; X.npy is sound: 200 rows of 16
+    columns.
+    """
     place = tmp_path_factory.mktemp("given")
     X = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
     nan = X.copy()
@@ -19,7 +23,10 @@ def folder(tmp_path_factory):
     arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "none": X[:0], "Q": X[:40]}
     for name, array in {**arrays, "narrow": X[:40, :8], "few": X[:5]}.items():
         np.save(place / f"{name}.npy", array)
-    signs = np.random.default_rng(1).normal(size=(200, 128)) + np.random.default_rng(2).normal(size=128) / 2
+    signs = (
+        np.random.default_rng(1).normal(size=(200, 128))
+        + np.random.default_rng(2).normal(size=128) / 2
+    )
     np.save(place / "packed.npy", np.packbits(signs > 0, axis=1))
     np.savez(place / "two.npz", a=X[:40], b=X[:40, :8])
     (place / "X.csv").write_text("1,2\n")
@@ -39,7 +46,9 @@ def folder(tmp_path_factory):
         "qrels_nothing": (qrels, [(q, d, 0) for q, d, _ in JUDGED]),
     }
     for name, (header, rows) in tables.items():
-        (place / f"{name}.tsv").write_text("".join("\t".join(map(str, row)) + "\n" for row in (header, *rows)))
+        (place / f"{name}.tsv").write_text(
+            "".join("\t".join(map(str, row)) + "\n" for row in (header, *rows))
+        )
     few = (place / "pairs_few.tsv").read_bytes()
     (place / "FEW.TSV.GZ").write_bytes(gzip.compress(few))
     (place / "labels_short.txt").write_text("a\nb\n")
@@ -62,14 +71,23 @@ def folder(tmp_path_factory):
         ("X.npy --recall 0.9 --bytes 9", "--recall and --bytes are given: expected one target"),
         ("X.npy --bytes 0", "bytes is 0: expected 1 or more"),
         ("X.npy --depth 1", "--depth is 1: expected 2 to 50, or 0"),
-        ("X.npy --queries Q.npy --qrels qrels_twice.tsv", "query 0 has document 0 twice, with different relevance"),
+        (
+            "X.npy --queries Q.npy --qrels qrels_twice.tsv",
+            "query 0 has document 0 twice, with different relevance",
+        ),
         ("X.npy --sample 5", "--sample is 5: expected 100 or more"),
         ("Q.npy", "40 rows of Q.npy: expected at least 100"),
-        ("packed.npy", "packed.npy looks like packed bits, eight to each of its 16 bytes a row: unpack them"),
+        (
+            "packed.npy",
+            "packed.npy looks like packed bits, eight to each of its 16 bytes a row: unpack them",
+        ),
         ("X.csv", "make a matrix of its numbers"),
         ("X.npy --queries two.npz", "a, b are each a matrix of numbers: name one by --column"),
         ("X.npy --queries two.npz --queries-column b", "two.npz b has 8 columns, X.npy 16"),
-        ("X.npy --queries two.npz --column a --queries-column b", "two.npz b has 8 columns, X.npy 16"),
+        (
+            "X.npy --queries two.npz --column a --queries-column b",
+            "two.npz b has 8 columns, X.npy 16",
+        ),
         ("X.npy --queries-column b", "--queries-column belongs to --queries, which is not given"),
         ("X.npy --queries few.npy", "5 queries in few.npy: expected at least 8"),
         ("X.npy --queries narrow.npy", "narrow.npy has 8 columns, X.npy 16"),
@@ -89,7 +107,10 @@ def folder(tmp_path_factory):
         ("X.npy --qrels qrels.tsv", "queries and qrels belong together"),
         ("X.npy --queries narrow.npy --qrels qrels.tsv", "queries have 8 columns"),
         ("X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
-        ("X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv", "one kind of evidence at a time"),
+        (
+            "X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv",
+            "one kind of evidence at a time",
+        ),
     ],
 )
 def test_a_mistake_is_named_in_one_message(repro, folder, monkeypatch, tmp_path, arguments, words):

@@ -1,4 +1,6 @@
-"""What an answer is worth: bounds hold as often as they say, known answers are found, errors are told."""
+"""What an answer is worth: bounds hold as often as they say, known answers are found, errors are
+told.
+"""
 
 import json
 from pathlib import Path
@@ -17,7 +19,15 @@ from dimadvise.bounds import (
     unchanged_bounds,
 )
 from dimadvise.evidence import Classes, Pairs, _mean_bounds
-from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
+from dimadvise.measured import (
+    ASSET,
+    CALIBRATED,
+    EXPERIMENT,
+    SPECTRUM,
+    measured_from,
+    read_measured,
+    write_measured,
+)
 from dimadvise.transform import halvings
 from dimadvise.vectors import in_memory
 from made_rows import made_curves
@@ -41,7 +51,9 @@ def test_bounds_of_a_known_retention_hold_as_often_as_they_say():
     for _ in range(400):
         grades, shared = rng.normal(size=(2, 100))
         cosines = [
-            c * grades + np.sqrt(1 - c**2) * (0.9 * shared + np.sqrt(1 - 0.81) * rng.normal(size=100) if k else shared)
+            c * grades
+            + np.sqrt(1 - c**2)
+            * (0.9 * shared + np.sqrt(1 - 0.81) * rng.normal(size=100) if k else shared)
             for k, c in enumerate(correlations)
         ]
         found = spearman_influence(np.stack(cosines), grades)
@@ -59,7 +71,9 @@ def test_influence_is_the_derivative_by_the_weight_of_an_item():
     rng = np.random.default_rng(0)
     x, gold = np.round(rng.normal(size=(2, 40)), 1)  # with ties
     found = spearman_influence(x[None], gold)
-    assert found.scores[0] == pytest.approx(spearmanr(x, gold)[0]) and found.values.sum() == pytest.approx(0, abs=1e-9)
+    assert found.scores[0] == pytest.approx(
+        spearmanr(x, gold)[0]
+    ) and found.values.sum() == pytest.approx(0, abs=1e-9)
     many = np.repeat(np.arange(40), 100)
     for item in (0, 7, 31):
         more = np.append(many, item)
@@ -76,12 +90,17 @@ def test_bounds_of_a_known_accuracy_hold_where_few_items_change_too(kept, won):
         low = share_bounds(mean_influence(both), EACH[:300], confidence=0.95).low[1]
         loose += low <= truth
         held += min(low, unchanged_bounds(both, confidence=0.95)[1]) <= truth
-    assert held / 400 >= 0.93 and (loose / 400 >= 0.93) == (kept < 0.99), "no variance of zero proves a thing"
+    assert held / 400 >= 0.93 and (loose / 400 >= 0.93) == (kept < 0.99), (
+        "no variance of zero proves a thing"
+    )
 
 
 def test_items_that_do_not_change_prove_no_more_than_their_number():
     unchanged = np.ones((2, 500))
-    assert unchanged_bounds(unchanged, confidence=0.975)[1] == pytest.approx(1 - 3.7 / 500, abs=1e-4)
+    assert unchanged_bounds(unchanged, confidence=0.975)[1] == pytest.approx(
+        1 - 3.7 / 500,
+        abs=1e-4,
+    )
     unchanged[1, 0] = 0  # Clopper and Pearson's bound of one in 500
     most = binomtest(1, 500).proportion_ci(0.9).high
     assert unchanged_bounds(unchanged, confidence=0.95)[1] == pytest.approx(1 - most)
@@ -215,13 +234,20 @@ def test_the_whole_advice_holds_on_a_population_and_would_not_if_maps_had_seen_i
 
     found = held()
     assert found.held.mean() >= 0.93 and found.claims >= 0.93 and found.answers > 0
-    monkeypatch.setattr(Shortened, "__call__", lambda own, rows, split=(): own.transform.apply(own.vectors.take(rows)))
-    assert held().held[3:].mean() < found.held[3:].mean() - 0.04, "principal components of the judged rows flatter"
+    monkeypatch.setattr(
+        Shortened,
+        "__call__",
+        lambda own, rows, split=(): own.transform.apply(own.vectors.take(rows)),
+    )
+    assert held().held[3:].mean() < found.held[3:].mean() - 0.04, (
+        "principal components of the judged rows flatter"
+    )
 
 
 @pytest.mark.parametrize(("factors", "seed"), [(4, 0), (5, 0), (6, 1)])
 def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, seed):
-    # what is needed is read off ten times as many pairs; grades are noisy, so that the full size does not score 1
+    # what is needed is read off ten times as many pairs; grades are noisy, so that the full size
+    # does not score 1
     drawn = on_page("beyond_microworld", "draw_pairs", values=6, seed=seed)["draw_pairs"]
     (_, few, ideal), (_, many, every) = drawn(factors, 500), drawn(factors, 4000)
     rng = np.random.default_rng(seed)
@@ -230,7 +256,11 @@ def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, se
     reducer = make_reducer("pca", dims[0]).fit(np.concatenate(every))
     sides = [reducer.transform(side) for side in every]
     scores = [sts_spearman(*(reducer.prefix(side, dim) for side in sides), grades) for dim in dims]
-    needed = smallest_sufficient(dims, [score / sts_spearman(*every, grades) for score in scores], 0.95)
+    needed = smallest_sufficient(
+        dims,
+        [score / sts_spearman(*every, grades) for score in scores],
+        0.95,
+    )
     evidence = Pairs(np.arange(500), np.arange(500, 1000), few.scores + 0.3 * rng.normal(size=500))
     found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
     assert needed is not None and found.answer is not None
@@ -249,15 +279,27 @@ def test_what_ships_is_written_from_rows(tmp_path):
     rows = made_curves()
     path = write_measured(tmp_path / "error.json", rows)
     found = read_measured(path)
-    assert found.encoders == ("a", "b") and found.tasks == ("t0", "t1", "t2") and found.data_source == "made"
+    assert (
+        found.encoders == ("a", "b")
+        and found.tasks == ("t0", "t1", "t2")
+        and found.data_source == "made"
+    )
     error = found.error_of("pca", SPECTRUM, 0.9)
-    assert error is not None and error.cases == 6 and error.log2_median == 0 and error.target_met == 1
+    assert (
+        error is not None and error.cases == 6 and error.log2_median == 0 and error.target_met == 1
+    )
     assert found.rules["pca"] in (SPECTRUM, CALIBRATED)
     for known in found.errors:
-        nearest = [found.error_of(known.reducer, known.rule, known.target + aside) for aside in (-0.004, 0.004)]
+        nearest = [
+            found.error_of(known.reducer, known.rule, known.target + aside)
+            for aside in (-0.004, 0.004)
+        ]
         assert nearest == [known, known]
     where, pca, grp, _ = found.statement(["pca", "grp"], 0.9)
-    assert "2 encoders and 3 tasks" in where and f"factor of {2**error.log2_median:.1f} in the median" in pca
+    assert (
+        "2 encoders and 3 tasks" in where
+        and f"factor of {2**error.log2_median:.1f} in the median" in pca
+    )
     assert grp == "grp: how far predictions are off was not measured."
     assert found.expected("grp", np.array([0.5]), np.array([0.1])) == pytest.approx([0.5])
     with pytest.raises(InputError, match="record proposal_choosing_dim"):

@@ -35,7 +35,10 @@ def test_shards_hold_every_row_in_order(case):
     assert [len(np.load(shard)) for shard in shards] == [300, 300, 300, 100]
     sizes = [shard.stat().st_size - np.load(shard).nbytes for shard in shards]
     assert len(set(sizes)) == 1 and sizes[0] < 200, "a header, and nothing behind the rows"
-    np.testing.assert_array_equal(np.concatenate([np.load(shard) for shard in shards]), made.codes(X))
+    np.testing.assert_array_equal(
+        np.concatenate([np.load(shard) for shard in shards]),
+        made.codes(X),
+    )
     assert json.loads((paths[2] / MANIFEST).read_text())["rows"] == 1000
 
 
@@ -63,12 +66,15 @@ def test_a_killed_run_goes_on_where_it_was(case, monkeypatch, capsys):
     monkeypatch.setattr(applying, "_write_codes", killed_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         apply(*paths, rows_per_shard=300)
-    monkeypatch.setattr(applying, "_write_codes", lambda *a: written.append(a[3].start) or writing(*a))
+    monkeypatch.setattr(
+        applying, "_write_codes", lambda *a: written.append(a[3].start) or writing(*a)
+    )
     apply(*paths, rows_per_shard=300)
     assert written == [0, 300, 600, 900] and "2 of 4 shards are there" in capsys.readouterr().out
     names = [path.name for path in sorted(whole.iterdir())]
     assert names == [path.name for path in sorted(paths[2].iterdir())]
-    (paths[2] / names[-2]).unlink()  # a shard that was named in the manifest but never got its name is made
+    # A shard that was named in the manifest but never got its name is made
+    (paths[2] / names[-2]).unlink()
     apply(*paths, rows_per_shard=300)
     assert all((whole / name).read_bytes() == (paths[2] / name).read_bytes() for name in names)
 
@@ -130,7 +136,8 @@ def saved_unnoticed(path, X):
 
 
 PROBED = set(np.linspace(0, 999, 64).astype(int).tolist())
-EDITS = {  # of 1,000 rows in shards of 300: which row is edited, and which shards have to be made again
+# Of 1,000 rows in shards of 300: which row is edited, and which shards have to be made again
+EDITS = {
     "the first row": (0, [0]),
     "a row between evenly spaced ones": (5, [0]),
     "the last row of a shard": (299, [0]),
@@ -148,7 +155,9 @@ def test_a_row_edited_in_place_has_its_shard_made_again_and_no_other(case, monke
     X[row] += 0.5
     saved_unnoticed(paths[0], X)
     made, writing = [], applying._write_codes
-    monkeypatch.setattr(applying, "_write_codes", lambda *a: made.append(a[3].start // 300) or writing(*a))
+    monkeypatch.setattr(
+        applying, "_write_codes", lambda *a: made.append(a[3].start // 300) or writing(*a)
+    )
     apply(*paths, rows_per_shard=300)
     assert made == again
     assert contents(paths[2]) == made_anew(*paths)
@@ -158,7 +167,8 @@ def test_a_row_edited_in_place_has_its_shard_made_again_and_no_other(case, monke
 def test_a_store_that_was_embedded_anew_cut_or_has_grown_ends_as_one_made_of_it_alone(case, rows):
     X, _, paths = case
     longer = np.concatenate([X, rows_of(900)])
-    for new in (longer[:rows], rows_of(1900)[:rows]):  # the same rows as far as they go, or all others
+    # The same rows as far as they go, or all others
+    for new in (longer[:rows], rows_of(1900)[:rows]):
         apply(*paths, rows_per_shard=300)
         np.save(paths[0], new)
         apply(*paths, rows_per_shard=300)
@@ -177,12 +187,19 @@ def test_of_a_store_that_has_grown_whole_shards_are_not_made_again(case, monkeyp
     apply(*paths, rows_per_shard=300)
     np.save(paths[0], np.concatenate([X, rows_of(500)]))
     made, writing = [], applying._write_codes
-    monkeypatch.setattr(applying, "_write_codes", lambda *a: made.append((a[3].start, a[3].stop)) or writing(*a))
+    monkeypatch.setattr(
+        applying, "_write_codes", lambda *a: made.append((a[3].start, a[3].stop)) or writing(*a)
+    )
     apply(*paths, rows_per_shard=300)
-    assert made == [(900, 1200), (1200, 1500)] and "3 of 5 shards are there" in capsys.readouterr().out
+    assert (
+        made == [(900, 1200), (1200, 1500)] and "3 of 5 shards are there" in capsys.readouterr().out
+    )
 
 
-def test_at_no_time_does_a_folder_hold_shards_of_old_rows_beside_shards_of_new_ones(case, monkeypatch):
+def test_at_no_time_does_a_folder_hold_shards_of_old_rows_beside_shards_of_new_ones(
+    case,
+    monkeypatch,
+):
     X, made, paths = case
     apply(*paths, rows_per_shard=300)
     X += 1
@@ -209,7 +226,11 @@ def test_at_no_time_does_a_folder_hold_shards_of_old_rows_beside_shards_of_new_o
 
 
 @pytest.mark.parametrize("seconds", [0, 5])
-def test_a_store_that_is_written_to_while_it_is_read_gives_no_shard_of_both(case, monkeypatch, seconds):
+def test_a_store_that_is_written_to_while_it_is_read_gives_no_shard_of_both(
+    case,
+    monkeypatch,
+    seconds,
+):
     X, _, paths = case
     coding, blocks = deploy.Deployment.codes, []
 
@@ -235,7 +256,10 @@ def test_shards_of_another_store_are_not_replaced_but_a_store_may_move(case):
     apply(vectors, advice, output, rows_per_shard=300)
     before = contents(output)
     np.save(vectors.with_name("other.npy"), X + 1)
-    with pytest.raises(InputError, match=r"holds shards of .*X\.npy, and 4 of its files would be replaced"):
+    with pytest.raises(
+        InputError,
+        match=r"holds shards of .*X\.npy, and 4 of its files would be replaced",
+    ):
         apply(vectors.with_name("other.npy"), advice, output, rows_per_shard=300)
     assert contents(output) == before
     vectors = vectors.rename(vectors.with_name("moved.npy"))
@@ -243,7 +267,10 @@ def test_shards_of_another_store_are_not_replaced_but_a_store_may_move(case):
     assert contents(output) == before
 
 
-@pytest.mark.parametrize("name", ["part-00000.npy", "part-00003.npy", "part-00017.npy", "part-00001.ids.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    ["part-00000.npy", "part-00003.npy", "part-00017.npy", "part-00001.ids.parquet"],
+)
 def test_a_foreign_file_of_a_shards_name_is_refused_before_anything_is_written(case, name):
     X, _, paths = case
     output = paths[2]
@@ -263,7 +290,9 @@ def test_a_foreign_file_of_a_shards_name_is_refused_before_anything_is_written(c
 
 
 def resealed(note, **changed):
-    return json.dumps(sealed({key: value for key, value in (note | changed).items() if key != "seal"}))
+    return json.dumps(
+        sealed({key: value for key, value in (note | changed).items() if key != "seal"})
+    )
 
 
 def test_a_manifest_that_does_not_prove_what_is_ours_lets_nothing_be_removed(case, tmp_path):
@@ -326,7 +355,9 @@ def test_ids_are_carried_and_a_shard_whose_ids_change_is_made_again(case, names)
     table = pq.read_table(vectors).drop_columns(["id"])
     pq.write_table(table, vectors)
     apply(vectors, advice, output, rows_per_shard=300)
-    assert not carried() and len(contents(output)) == 4, "rows that lost their names have no ids beside them"
+    assert not carried() and len(contents(output)) == 4, (
+        "rows that lost their names have no ids beside them"
+    )
 
 
 def test_ids_of_several_kinds_are_carried_as_texts(case):

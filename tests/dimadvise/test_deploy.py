@@ -37,7 +37,11 @@ def overlap(one, other):
 
 @pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_an_index_of_faiss_made_from_the_files_finds_what_the_advisor_counted(similarity, level, tmp_path):
+def test_an_index_of_faiss_made_from_the_files_finds_what_the_advisor_counted(
+    similarity,
+    level,
+    tmp_path,
+):
     pytest.importorskip("faiss")
     C, Q = rows(900, seed=1), rows(40, seed=2)
     made = deployed(level=level, similarity=similarity)
@@ -47,7 +51,8 @@ def test_an_index_of_faiss_made_from_the_files_finds_what_the_advisor_counted(si
     np.testing.assert_array_equal(read.stored(C), made.stored(C))
     index = deploy.faiss_index(tmp_path)
     index.add(C)
-    assert overlap(index.search(Q, 10)[1], top(scores(made, Q, C), 10)) > 0.99  # 1 but for ties of short codes
+    # 1 but for ties of short codes
+    assert overlap(index.search(Q, 10)[1], top(scores(made, Q, C), 10)) > 0.99
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
@@ -86,7 +91,12 @@ def test_what_is_written_is_read_again_whole(level, similarity, rerank, tmp_path
 def test_a_pipeline_of_scikit_learn_applies_the_written_map_without_fitting(method, tmp_path):
     made, X = deployed(method, similarity="l2"), rows(50, seed=3)
     deploy.write(tmp_path, made)
-    Y = make_pipeline(deploy.SavedReducer(tmp_path), StandardScaler()).fit(X).steps[0][1].transform(X)
+    Y = (
+        make_pipeline(deploy.SavedReducer(tmp_path), StandardScaler())
+        .fit(X)
+        .steps[0][1]
+        .transform(X)
+    )
     np.testing.assert_array_equal(Y, made.transform.apply(X))
     with pytest.raises(InputError, match=rf"shape \(1, {D - 1}\)"):
         deploy.SavedReducer(tmp_path).fit(X[:, 1:])
@@ -104,7 +114,11 @@ def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_p
     faiss = pytest.importorskip("faiss")
     deploy.write(tmp_path, made)
     assert json.loads((tmp_path / "reducer.json").read_text())["faiss_factory"] == factory
-    told = re.search(rf"^faiss\.index_factory\((\d+), '{factory}'", usage(tmp_path, made), re.MULTILINE)
+    told = re.search(
+        rf"^faiss\.index_factory\((\d+), '{factory}'",
+        usage(tmp_path, made),
+        re.MULTILINE,
+    )
     faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
 
 
@@ -125,12 +139,16 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
     with pytest.raises(InputError, match="was written by no advice"):
         deploy.write(tmp_path, deployed(level="int8"))
     note.unlink()
-    with pytest.raises(InputError, match=r"reducer\.safetensors was written by no advice, or has changed"):
+    with pytest.raises(
+        InputError,
+        match=r"reducer\.safetensors was written by no advice, or has changed",
+    ):
         deploy.write(tmp_path, deployed(level="int8"))
     (tmp_path / deploy.WEIGHTS).unlink()
     deploy.write(tmp_path, deployed(level="int8"))
     deploy.write(tmp_path, deployed())
-    assert not codes.exists() and deploy.read(tmp_path).level == "float32"  # of the earlier one nothing is left
+    # Of the earlier one nothing is left
+    assert not codes.exists() and deploy.read(tmp_path).level == "float32"
     foreign = write("other/reducer.json", "mine")
     with pytest.raises(InputError, match="not valid JSON"):
         deploy.write(foreign.parent, deployed())
@@ -139,7 +157,10 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
 
 def test_tensors_that_the_note_does_not_prove_to_be_ours_are_neither_replaced_nor_removed(tmp_path):
     deploy.write(tmp_path, deployed())
-    for name, words in ((deploy.CODES, "written by no advice"), (deploy.WEIGHTS, "has changed since")):
+    for name, words in (
+        (deploy.CODES, "written by no advice"),
+        (deploy.WEIGHTS, "has changed since"),
+    ):
         before = (tmp_path / name).read_bytes() if (tmp_path / name).exists() else None
         (tmp_path / name).write_text("mine")
         for change in (deploy.remove, lambda folder: deploy.write(folder, deployed(level="int8"))):
@@ -206,7 +227,13 @@ def test_a_note_that_is_nested_deeply_is_refused(tmp_path, depth):
 
 def test_codes_without_what_they_need_are_refused_and_faiss_is_asked_for(monkeypatch):
     made = deployed(level="int8")
-    for wrong in ({"codebook": None}, {"level": "int4"}, {"level": "pq8"}, {"level": "int3"}, {"similarity": "dot"}):
+    for wrong in (
+        {"codebook": None},
+        {"level": "int4"},
+        {"level": "pq8"},
+        {"level": "int3"},
+        {"similarity": "dot"},
+    ):
         with pytest.raises(InputError):
             replace(made, **wrong)
     monkeypatch.setitem(sys.modules, "faiss", None)

@@ -1,4 +1,6 @@
-"""Every oddity is said of vectors that have it; of vectors that have none it is said what they are not trained for."""
+"""Every oddity is said of vectors that have it; of vectors that have none it is said what they are
+not trained for.
+"""
 
 import numpy as np
 import pytest
@@ -106,7 +108,9 @@ def test_distances_are_in_deviations_and_last_columns_are_the_last():
 
 
 def test_of_few_rows_and_few_queries_chance_is_not_called_a_difference():
-    """By chance a tenth of the variance lies between tenths of 90 rows, and eight queries as far."""
+    """By chance a tenth of the variance lies between tenths of 90 rows, and eight queries as
+    far.
+    """
     wide = np.random.default_rng(1).normal(size=(900, 200))
     for start in range(0, 800, 100):
         some = wide[start : start + 90]
@@ -118,7 +122,9 @@ def test_nothing_is_odd_about_plain_vectors_and_those_made_to_be_cut_are_known()
     (only,) = said(UNIT, UNIT[:100])
     assert only.startswith("The vectors do not look trained to be cut")
     steep = (PLAIN * 0.7 ** np.arange(20)).astype(np.float32)
-    assert nested_or_not(steep, steep[:100], np.arange(100), "cosine").startswith("The vectors look trained to be cut")
+    assert nested_or_not(steep, steep[:100], np.arange(100), "cosine").startswith(
+        "The vectors look trained to be cut"
+    )
     # a cut explains what it does of known distributions
     assert split_share(np.sort(RNG.normal(size=100_000)))[0] == pytest.approx(2 / np.pi, abs=0.01)
     assert split_share(np.linspace(0, 1, 10_000))[0] == pytest.approx(0.75, abs=0.001)
@@ -160,4 +166,5 @@ def test_numbers_of_eight_bits_are_not_taken_for_packed_bits(spread, middle):
     numbers = middle + spread * RNG.normal(size=(1500, 40)) + 10 * RNG.normal(size=40)
     refuse_packed_bits(in_memory(rounded(numbers, np.uint8)))
     refuse_packed_bits(in_memory(rounded(numbers - 128, np.int8)))
-    refuse_packed_bits(in_memory(rounded(spread * RNG.exponential(size=(1500, 40)), np.uint8)))  # as SIFT has them
+    # As SIFT has them
+    refuse_packed_bits(in_memory(rounded(spread * RNG.exponential(size=(1500, 40)), np.uint8)))

@@ -1,4 +1,6 @@
-"""What is found of the full-size neighbours: against sorting everything, against truth, and chosen from."""
+"""What is found of the full-size neighbours: against sorting everything, against truth, and chosen
+from.
+"""
 
 from itertools import pairwise
 
@@ -8,7 +10,16 @@ import pytest
 
 from deployment import deployed
 from dimadvise import measure
-from dimadvise.measure import Queries, choose, contenders, draw, interval_of, is_front, survey, tabulate
+from dimadvise.measure import (
+    Queries,
+    choose,
+    contenders,
+    draw,
+    interval_of,
+    is_front,
+    survey,
+    tabulate,
+)
 from dimadvise.search import Found, Nearest, ranks, searched
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
@@ -19,7 +30,10 @@ from repro.types import InputError
 def clustered(n=1500, dim=24):
     rng = np.random.default_rng(0)
     scale = np.arange(1, dim + 1) ** -0.7
-    X = rng.normal(size=(30, dim))[rng.integers(30, size=n)] * scale + rng.normal(size=(n, dim)) * scale
+    X = (
+        rng.normal(size=(30, dim))[rng.integers(30, size=n)] * scale
+        + rng.normal(size=(n, dim)) * scale
+    )
     return X.astype(np.float32)
 
 
@@ -43,7 +57,8 @@ def test_ranks_are_places_among_those_found():
 
 @pytest.mark.parametrize("similarity", ["cosine", "ip", "l2"])
 def test_the_full_vectors_find_their_neighbours_and_not_themselves(similarity):
-    X = clustered(300) + np.float32(1000 * (similarity == "l2"))  # distances do not feel where all vectors lie
+    # Distances do not feel where all vectors lie
+    X = clustered(300) + np.float32(1000 * (similarity == "l2"))
     made = Ways(in_memory(X), np.arange(100, 300), similarity, 0)
     own = np.r_[np.arange(20), [-1]]
     full = made.way(*made.full)
@@ -53,19 +68,28 @@ def test_the_full_vectors_find_their_neighbours_and_not_themselves(similarity):
         Z = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     scores = -((Z[:21, None] - Z[None]) ** 2).sum(-1) if similarity == "l2" else Z[:21] @ Z.T
     scores[np.arange(20), np.arange(20)] = -np.inf
-    assert (end.places[0] == np.argsort(-scores, axis=1)[:, :5]).all() and end.places[0][20, 0] == 20
+    assert (end.places[0] == np.argsort(-scores, axis=1)[:, :5]).all() and end.places[0][
+        20, 0
+    ] == 20
 
 
 def test_queries_are_never_fitted_and_the_two_sets_share_none():
     screening, asked, fitted = draw(in_memory(clustered()), None, np.random.default_rng(0))
     assert len(screening.rows) == 50 and len(asked.rows) == 250 and len(fitted) == 1200
     assert len(np.unique(np.r_[screening.rows, asked.rows, fitted])) == 1500
-    assert asked.among(np.array([7, asked.rows[3], 9])).tolist() == [1 if i == 3 else -1 for i in range(250)]
+    assert asked.among(np.array([7, asked.rows[3], 9])).tolist() == [
+        1 if i == 3 else -1 for i in range(250)
+    ]
 
 
 @pytest.fixture(scope="module")
 def found():
-    return survey(in_memory(clustered()), methods=["truncate", "svd"], levels=["float16", "int8", "binary"], seed=1)
+    return survey(
+        in_memory(clustered()),
+        methods=["truncate", "svd"],
+        levels=["float16", "int8", "binary"],
+        seed=1,
+    )
 
 
 def test_recall_is_measured_for_each_way_with_and_without_re_ranking(found):
@@ -73,18 +97,28 @@ def test_recall_is_measured_for_each_way_with_and_without_re_ranking(found):
     assert found.corpus == 1500 and found.queries == 250
     assert options.loc["truncate", 24, "float32", 0]["recall@10"] == 1
     plain, again = (found.options[found.options["rerank"] == r].set_index("way") for r in (0, 4))
-    assert (again["recall@10"] >= plain["recall@10"]).all() and (again["recall@10"] > plain["recall@10"]).any()
+    assert (again["recall@10"] >= plain["recall@10"]).all() and (
+        again["recall@10"] > plain["recall@10"]
+    ).any()
     for k in (1, 10, 100):
         low, value, high = (found.options[f"{part}@{k}"] for part in ("low", "recall", "high"))
         assert ((low <= value + 1e-9) & (value <= high + 1e-9) & (low < high)).all()
     assert (found.options["bytes"] == [found.ways[i].bytes for i in found.options["way"]]).all()
-    assert (found.options["expected@10"] == found.options["recall@10"]).all(), "all rows were searched"
+    assert (found.options["expected@10"] == found.options["recall@10"]).all(), (
+        "all rows were searched"
+    )
     assert any("none is a query" in line for line in found.measured)
 
 
 def test_a_way_that_labels_chose_is_measured_with_the_lengths_that_its_map_is_written_with():
     chosen = {"also": [("pca", 6, "float32")], "unit": True}
-    found = survey(in_memory(clustered()), similarity="ip", methods=["truncate"], levels=["int8"], **chosen)
+    found = survey(
+        in_memory(clustered()),
+        similarity="ip",
+        methods=["truncate"],
+        levels=["int8"],
+        **chosen,
+    )
     assert found.ways[-1].transform.unit and not any(way.transform.unit for way in found.ways[:-1])
 
 
@@ -95,13 +129,20 @@ def test_a_recommendation_is_the_fewest_bytes_that_are_sure(found):
     assert chosen["low@10"] >= 0.8 and own[own["bytes"] < chosen["bytes"]]["low@10"].max() < 0.8
     assert choose(options, "recall", 0.9999, 0) is None, "nothing but the full vectors is as sure"
     best = options.loc[choose(options, "bytes", 12, 0)]
-    assert best["bytes"] <= 12 and best["recall@10"] == options.query("rerank == 0 and bytes <= 12")["recall@10"].max()
+    assert (
+        best["bytes"] <= 12
+        and best["recall@10"] == options.query("rerank == 0 and bytes <= 12")["recall@10"].max()
+    )
     assert choose(options[options["bytes"] > 3], "bytes", 3, 0) is None
-    assert choose(options, "bytes", 12, 0, best["bytes"]) != best.name, "the file itself has no more bytes"
+    assert choose(options, "bytes", 12, 0, best["bytes"]) != best.name, (
+        "the file itself has no more bytes"
+    )
     fewer = options.loc[choose(options, "recall", 0.8, 4)]
     assert fewer["bytes"] < chosen["bytes"], "re-ranking takes fewer"
     worse = options.assign(**{"expected@10": options["expected@10"] - 0.1})
-    assert worse.loc[choose(worse, "recall", 0.8, 0), "bytes"] > chosen["bytes"], "rows not searched count against it"
+    assert worse.loc[choose(worse, "recall", 0.8, 0), "bytes"] > chosen["bytes"], (
+        "rows not searched count against it"
+    )
 
 
 def ways(**columns):
@@ -182,8 +223,14 @@ def test_the_interval_covers_the_recall_of_all_queries():
         found = survey(in_memory(X), **options, seed=seed)
         (end,) = searched(found.ways, X, np.arange(len(X)), [X], 100, [len(X)])
         truth = [float((ranks(end.places[0][:, :10], places) < 10).mean()) for places in end.places]
-        for row in found.options[(found.options["rerank"] == 0) & (found.options["way"] > 0)].itertuples():
-            hits += found.options.loc[row.Index, "low@10"] <= truth[row.way] <= found.options.loc[row.Index, "high@10"]
+        for row in found.options[
+            (found.options["rerank"] == 0) & (found.options["way"] > 0)
+        ].itertuples():
+            hits += (
+                found.options.loc[row.Index, "low@10"]
+                <= truth[row.way]
+                <= found.options.loc[row.Index, "high@10"]
+            )
             cases += 1
     assert cases >= 16 and hits / cases >= 0.9
 
@@ -226,7 +273,20 @@ def test_a_way_has_the_map_of_its_method_seed_and_lengths(method, similarity):
 
 
 def test_sizes_halve_twice_in_whole_bytes():
-    assert default_sizes(384) == [384, 272, 192, 136, 96, 64, 48, 32, 24, 16, 12, 8] and default_sizes(5) == [5]
+    assert default_sizes(384) == [
+        384,
+        272,
+        192,
+        136,
+        96,
+        64,
+        48,
+        32,
+        24,
+        16,
+        12,
+        8,
+    ] and default_sizes(5) == [5]
 
 
 def test_product_codes_are_ways_too():
@@ -235,8 +295,17 @@ def test_product_codes_are_ways_too():
     kinds = {(way.transform.method, way.level, way.bytes) for way in found.ways}
     assert kinds & {("svd", "pq8", 8), ("opq", "pq8", 8)}
     assert found.options[found.options["level"] == "pq8"]["recall@10"].max() > 0.1
-    levels = {way[2] for way in Ways(in_memory(4e4 * clustered(200, 64)), np.arange(200), "ip", 0).all((), (), [64])}
-    assert levels == {"float32", "int8", "int4", "binary"}, "rows too few for centroids, numbers too large for float16"
+    levels = {
+        way[2]
+        for way in Ways(in_memory(4e4 * clustered(200, 64)), np.arange(200), "ip", 0).all(
+            (),
+            (),
+            [64],
+        )
+    }
+    assert levels == {"float32", "int8", "int4", "binary"}, (
+        "rows too few for centroids, numbers too large for float16"
+    )
 
 
 def test_without_faiss_product_codes_are_not_tried_and_it_is_said(monkeypatch):
@@ -284,7 +353,10 @@ def test_no_map_is_fitted_on_a_document_that_is_a_query(n):
     screening, asked, fitted = draw(in_memory(X), in_memory(X[::-1]), np.random.default_rng(0))
     queries = np.concatenate([screening.full, asked.full])
     assert len(queries) == n // 5, "a fifth is asked, the rest is fitted on"
-    assert len(fitted) == n - n // 5 and len(np.unique(np.concatenate([X[fitted], queries]), axis=0)) == n
+    assert (
+        len(fitted) == n - n // 5
+        and len(np.unique(np.concatenate([X[fitted], queries]), axis=0)) == n
+    )
     foreign = clustered(n + 400)[n:]
     screening, asked, fitted = draw(in_memory(X), in_memory(foreign), np.random.default_rng(0))
     assert len(screening.full) + len(asked.full) == 400 and len(fitted) == n

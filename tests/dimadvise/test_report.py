@@ -9,15 +9,29 @@ import pytest
 
 import browser
 from dimadvise import report
-from dimadvise.report import Findings, explanation, headline, number_bytes, page, size, worth_a_choice, write
+from dimadvise.report import (
+    Findings,
+    explanation,
+    headline,
+    number_bytes,
+    page,
+    size,
+    worth_a_choice,
+    write,
+)
 from repro.evaluation.quantise import BITS, vector_bytes
 
 
 def options(answer=("pca", 32, "int8", 4)):
     """Ways to store 64 numbers; recall grows with size and bits, and with re-ranking."""
-    found, ways = [], product((0, 4), ("truncate", "pca"), (64, 32, 16, 8), ("float32", "int8", "binary"))
+    found, ways = (
+        [],
+        product((0, 4), ("truncate", "pca"), (64, 32, 16, 8), ("float32", "int8", "binary")),
+    )
     for rerank, method, dim, level in ways:
-        lost = (1 - dim / 64) ** 1.5 * (0.7 if method == "truncate" else 0.5) + 4 / BITS[level] / dim
+        lost = (1 - dim / 64) ** 1.5 * (0.7 if method == "truncate" else 0.5) + 4 / BITS[
+            level
+        ] / dim
         recall = 1 - lost ** (1 + rerank / 4)
         ends = {"recall": recall, "low": recall - 0.01, "high": recall + 0.01}
         near = {f"{end}@{k}": value for end, value in ends.items() for k in (1, 10, 100)}
@@ -25,19 +39,39 @@ def options(answer=("pca", 32, "int8", 4)):
         found.append({**way, "bytes": vector_bytes(dim, level), **near, "ms": dim / 100})
     frame = pd.DataFrame(found)
     better = [
-        ((frame["rerank"] == row.rerank) & (frame["bytes"] <= row.bytes) & (frame["recall@10"] > row[6])).any()
+        (
+            (frame["rerank"] == row.rerank)
+            & (frame["bytes"] <= row.bytes)
+            & (frame["recall@10"] > row[6])
+        ).any()
         for row in frame.itertuples(index=False)
     ]
-    chosen = [tuple(row) == answer for row in frame[["method", "dim", "level", "rerank"]].itertuples(index=False)]
+    chosen = [
+        tuple(row) == answer
+        for row in frame[["method", "dim", "level", "rerank"]].itertuples(index=False)
+    ]
     return frame.assign(front=~np.array(better), answer=chosen)
 
 
 def findings(answer=("pca", 32, "int8", 4), target=("recall", 0.9), **more):
-    return Findings("shop/<vectors>.npy", 5000, 64, "float16", "cosine", target, options(answer), **more)
+    return Findings(
+        "shop/<vectors>.npy",
+        5000,
+        64,
+        "float16",
+        "cosine",
+        target,
+        options(answer),
+        **more,
+    )
 
 
 SHARES = pd.DataFrame(
-    [(m, d, 1 - (1 - d / 64) / 9, 0.99 - (1 - d / 64) / 9) for m in ("truncate", "pca") for d in (64, 32, 16, 8)],
+    [
+        (m, d, 1 - (1 - d / 64) / 9, 0.99 - (1 - d / 64) / 9)
+        for m in ("truncate", "pca")
+        for d in (64, 32, 16, 8)
+    ],
     columns=["method", "dim", "share", "low"],
 )
 EVERYTHING = findings(
@@ -51,28 +85,51 @@ EVERYTHING = findings(
 
 def test_the_first_line_is_what_to_do():
     said = headline(findings())
-    first = "Store 32 of 64 dimensions (principal components) as int8: 32 bytes a vector instead of 128. "
-    second = r"9\.\d of the ten nearest neighbours are found \(recall@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]\)"
+    first = (
+        "Store 32 of 64 dimensions (principal components) as int8: 32 bytes a "
+        "vector instead of 128. "
+    )
+    second = (
+        r"9\.\d of the ten nearest neighbours are found \(recall@10 0\.\d{3} "
+        r"\[0\.\d{3}, 0\.\d{3}\]\)"
+    )
     assert said.startswith(first) and re.search(second, said)
     assert said.endswith("the first 40 re-ranked by the full vectors.")
-    assert "Store all 64 dimensions as int8: 64 bytes" in headline(findings(("truncate", 64, "int8", 0)))
-    assert [number_bytes(kind) for kind in ("float16 and float32", "bfloat16", "uint8")] == [4, 2, 1]
+    assert "Store all 64 dimensions as int8: 64 bytes" in headline(
+        findings(("truncate", 64, "int8", 0))
+    )
+    assert [number_bytes(kind) for kind in ("float16 and float32", "bfloat16", "uint8")] == [
+        4,
+        2,
+        1,
+    ]
     assert [size(n) for n in (0, 999, 48_000_000, 1.54e12)] == ["0 B", "999 B", "48 MB", "1.54 TB"]
 
 
-KEPT = {("recall", 0.95): "is sure to have a recall@10 of 0.95", ("retain", 0.99): "is sure to keep 99 % of the score"}
+KEPT = {
+    ("recall", 0.95): "is sure to have a recall@10 of 0.95",
+    ("retain", 0.99): "is sure to keep 99 % of the score",
+}
 
 
-@pytest.mark.parametrize(("target", "said"), [*KEPT.items(), (("bytes", 4), "fits into 4 bytes a vector")])
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [*KEPT.items(), (("bytes", 4), "fits into 4 bytes a vector")],
+)
 def test_keeping_everything_is_an_answer(target, said):
     found = findings(None, target)
-    assert headline(found) == f"Keep the vectors as they are: nothing smaller that was tried {said}."
-    assert "instead of" not in " ".join(explanation(found)) and "▶" in page(found)  # the legend of the table alone
+    assert (
+        headline(found) == f"Keep the vectors as they are: nothing smaller that was tried {said}."
+    )
+    # The legend of the table alone
+    assert "instead of" not in " ".join(explanation(found)) and "▶" in page(found)
 
 
 def test_labels_are_answered_by_the_share_of_their_score():
     found = findings(("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES, metric="accuracy")
-    assert headline(found).endswith("This keeps 94.4 % of the accuracy, with 95 % confidence at least 90 %.")
+    assert headline(found).endswith(
+        "This keeps 94.4 % of the accuracy, with 95 % confidence at least 90 %."
+    )
     unbounded = replace(found, shares=SHARES.assign(low=np.nan))
     assert headline(unbounded).endswith("This keeps 94.4 % of the accuracy.")
 
@@ -125,15 +182,25 @@ def test_the_short_table_has_the_fewest_bytes_that_surely_reach_each_step():
 
 def test_the_short_table_holds_the_answer_and_only_the_front():
     short = worth_a_choice(options())
-    assert short["answer"].sum() == 1 and (short["front"] | short["answer"]).all() and len(short) < 12
+    assert (
+        short["answer"].sum() == 1 and (short["front"] | short["answer"]).all() and len(short) < 12
+    )
     assert not short.duplicated(["method", "dim", "level", "rerank"]).any()
 
 
 def test_the_page_tells_everything_and_escapes_names():
     told = page(EVERYTHING, usage="index = faiss_index('advice')")
-    for part in (headline(EVERYTHING), *explanation(EVERYTHING), "How it was measured", "Before you rely on it"):
+    for part in (
+        headline(EVERYTHING),
+        *explanation(EVERYTHING),
+        "How it was measured",
+        "Before you rely on it",
+    ):
         assert part in told
-    assert told.count("<figure>") == 2 == told.count("<figcaption>") and "faiss_index(&#x27;advice&#x27;)" in told
+    assert (
+        told.count("<figure>") == 2 == told.count("<figcaption>")
+        and "faiss_index(&#x27;advice&#x27;)" in told
+    )
     assert "shop/&lt;vectors&gt;.npy" in told and "<vectors>" not in told
     assert "http" not in re.sub(r'src="data:[^"]*"', "", told)  # nothing is fetched
 
@@ -141,7 +208,9 @@ def test_the_page_tells_everything_and_escapes_names():
 def test_the_same_numbers_are_written_for_machines(tmp_path):
     write(tmp_path / "report.html", EVERYTHING)
     told = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert told["answer"] == headline(EVERYTHING) and len(told["options"]) == len(EVERYTHING.options)
+    assert told["answer"] == headline(EVERYTHING) and len(told["options"]) == len(
+        EVERYTHING.options
+    )
     assert len(told["shares"]) == len(SHARES)
     first = (tmp_path / "report.html").read_bytes()
     write(tmp_path / "report.html", EVERYTHING)
@@ -150,6 +219,10 @@ def test_the_same_numbers_are_written_for_machines(tmp_path):
 
 @pytest.mark.skipif(browser.browser() is None, reason="no Chromium here")
 def test_a_browser_finds_nothing_broken_wide_or_narrow(tmp_path):
-    write(tmp_path / "report.html", EVERYTHING, usage="from dimadvise.deploy import faiss_index\n" + "x" * 300)
+    write(
+        tmp_path / "report.html",
+        EVERYTHING,
+        usage="from dimadvise.deploy import faiss_index\n" + "x" * 300,
+    )
     found = browser.measured(tmp_path, [tmp_path / "report.html"])
     assert browser.broken(found) == [] and (found["figure"] < 1).all()

@@ -44,7 +44,12 @@ def test_moments_add_and_subtract():
     with pytest.raises(InputError, match="nothing remains"):
         _ = part - whole
     moments = moments_of([X + 1000], unit=False)  # a large mean leaves small directions precise
-    np.testing.assert_allclose(moments.scatter, moments_of([X], unit=False).scatter, rtol=2e-3, atol=0.02)
+    np.testing.assert_allclose(
+        moments.scatter,
+        moments_of([X], unit=False).scatter,
+        rtol=2e-3,
+        atol=0.02,
+    )
 
 
 def test_of_many_rows_some_are_fitted_beside_those_that_are_judged_and_never_a_query(monkeypatch):
@@ -109,7 +114,9 @@ def test_all_turns_are_as_likely_and_the_seed_draws_one():
 
 def test_a_rotation_moves_no_distance_and_evens_out_the_columns():
     moments = moments_of([X], unit=False)
-    plain, turned = (fit_transform_of(m, moments, 8, unit=False, seed=3).apply(X) for m in ("pca", "pca-rotated"))
+    plain, turned = (
+        fit_transform_of(m, moments, 8, unit=False, seed=3).apply(X) for m in ("pca", "pca-rotated")
+    )
     np.testing.assert_allclose(plain @ plain.T, turned @ turned.T, atol=1e-3)
     assert turned.var(0).max() / turned.var(0).min() < plain.var(0).max() / plain.var(0).min()
     wide = fit_transform_of("random", moments, 24, unit=False)
@@ -127,7 +134,10 @@ def test_what_cannot_be_fitted_is_told():
     few = moments_of([X[:5]], unit=False)
     for method, most in (("pca", 4), ("pca-rotated", 4), ("svd", 5)):
         assert fit_transform_of(method, few, most, unit=False).dim == most
-        with pytest.raises(InputError, match=f"of 5 rows of 24 numbers gives at most {most} dims, not {most + 1}"):
+        with pytest.raises(
+            InputError,
+            match=f"of 5 rows of 24 numbers gives at most {most} dims, not {most + 1}",
+        ):
             fit_transform_of(method, few, most + 1, unit=False)
     with pytest.raises(InputError, match="unknown method 'lda'"):
         fit_transform_of("lda", few, 2, unit=False)

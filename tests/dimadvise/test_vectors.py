@@ -1,4 +1,6 @@
-"""Every form that vectors come in reads as the same numbers, whole or in parts; every broken file is told in words."""
+"""Every form that vectors come in reads as the same numbers, whole or in parts; every broken file
+is told in words.
+"""
 
 import base64
 import errno
@@ -20,7 +22,8 @@ from dimadvise.vectors import in_memory, open_vectors
 from repro.types import InputError
 
 N, D = 37, 12
-WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)  # what every form can hold
+# What every form can hold
+WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)
 DEEP = "[" * 100_000  # deeper than any reader of JSON goes
 BROKEN, ROW = WHOLE.copy(), WHOLE[5].tobytes()
 BROKEN[7, 3] = np.nan
@@ -36,19 +39,30 @@ def bfloat16(X):
 
 def safetensors_bf16(path, X):
     bits = bfloat16(X)
-    about = {"X": {"dtype": "BF16", "shape": list(X.shape), "data_offsets": [0, bits.nbytes]}, "__metadata__": {}}
+    about = {
+        "X": {"dtype": "BF16", "shape": list(X.shape), "data_offsets": [0, bits.nbytes]},
+        "__metadata__": {},
+    }
     header = json.dumps(about).encode()
     raw(path, struct.pack("<Q", len(header)) + header, bits)
 
 
 def parquet(path, X, kind=None, **more):
     lists = pa.array(X.tolist(), kind or pa.list_(pa.float32()))
-    pq.write_table(pa.table({"id": range(len(X)), "vector": lists, **more}), path, row_group_size=10)
+    pq.write_table(
+        pa.table({"id": range(len(X)), "vector": lists, **more}),
+        path,
+        row_group_size=10,
+    )
 
 
 def vecs(path, X, dtype):
     lead = np.full((len(X), 1), X.shape[1], "<i4")
-    raw(path, b"", np.hstack([lead.view("u1"), np.ascontiguousarray(X, dtype).view("u1").reshape(len(X), -1)]))
+    raw(
+        path,
+        b"",
+        np.hstack([lead.view("u1"), np.ascontiguousarray(X, dtype).view("u1").reshape(len(X), -1)]),
+    )
 
 
 def lines(path, rows):
@@ -86,11 +100,17 @@ def shards(path, X):
 
 
 FORMS = {
-    **{f"{kind}.npy": lambda p, X, kind=kind: np.save(p, X.astype(kind)) for kind in ("f2", "f4", "f8", "i1", ">f4")},
+    **{
+        f"{kind}.npy": lambda p, X, kind=kind: np.save(p, X.astype(kind))
+        for kind in ("f2", "f4", "f8", "i1", ">f4")
+    },
     "columns.npy": lambda p, X: np.save(p, np.asfortranarray(X)),
     "bfloat16.npy": lambda p, X: np.save(p, bfloat16(X).view("V2")),
     "one.npz": lambda p, X: np.savez_compressed(p, X=X),
-    "float.safetensors": lambda p, X: save_file({"other": X[0].copy(), "X": X.astype(np.float16)}, p),
+    "float.safetensors": lambda p, X: save_file(
+        {"other": X[0].copy(), "X": X.astype(np.float16)},
+        p,
+    ),
     "single.safetensors": lambda p, X: save_file({"X": X.astype(np.float32)}, p),
     "bfloat16.safetensors": safetensors_bf16,
     "list.parquet": parquet,
@@ -99,17 +119,31 @@ FORMS = {
     "vectors.fvecs": lambda p, X: vecs(p, X, "<f4"),
     "vectors.bvecs": lambda p, X: vecs(p, X, "u1"),
     "field.jsonl": lambda p, X: lines(p, [{"id": i, "v": x} for i, x in enumerate(X.tolist())]),
-    "spelt.jsonl": lambda p, X: lines(p, [{"id": str(i), "v": json.dumps(x)} for i, x in enumerate(X.tolist())]),
-    "packed.jsonl.gz": lambda p, X: gzipped(p, [{"id": i, "v": x} for i, x in enumerate(X.tolist())]),
+    "spelt.jsonl": lambda p, X: lines(
+        p,
+        [{"id": str(i), "v": json.dumps(x)} for i, x in enumerate(X.tolist())],
+    ),
+    "packed.jsonl.gz": lambda p, X: gzipped(
+        p,
+        [{"id": i, "v": x} for i, x in enumerate(X.tolist())],
+    ),
     "bare.NDJSON.GZ": lambda p, X: gzipped(p, X.tolist()),
     "UPPER.NPY": lambda p, X: np.save(p.open("wb"), X),
     "UPPER.Parquet": parquet,
-    "beside.npz": lambda p, X: np.savez(p, X=X, ids=np.arange(len(X)), texts=np.array(["a"] * len(X)), y=X[0]),
+    "beside.npz": lambda p, X: np.savez(
+        p,
+        X=X,
+        ids=np.arange(len(X)),
+        texts=np.array(["a"] * len(X)),
+        y=X[0],
+    ),
     "objects_beside.npz": lambda p, X: np.savez(p, X=X, ids=np.array(list("abc"), object)),
     "tensor.parquet": lambda p, X: tensors(p, X, [X.shape[1]]),
     "large.parquet": lambda p, X: parquet(p, X, pa.large_list(pa.float64())),
     "spelt.parquet": lambda p, X: pq.write_table(
-        pa.table({"id": range(len(X)), "v": [json.dumps(x) for x in X.tolist()]}), p, row_group_size=10
+        pa.table({"id": range(len(X)), "v": [json.dumps(x) for x in X.tolist()]}),
+        p,
+        row_group_size=10,
     ),
     "vectors.fbin": lambda p, X: counted(p, X, "<f4"),
     "vectors.U8BIN": lambda p, X: counted(p, X, "u1"),
@@ -133,12 +167,16 @@ def test_every_form_reads_as_the_same_numbers(tmp_path, name):
     assert vectors.shape == (N, D)
     asked = np.array([36, 0, 5, 6, 7, 5, 20])
     taken = vectors.take(asked)
-    assert taken.dtype == np.float32 and (taken == X[asked]).all() and vectors.take([]).shape == (0, D)
+    assert (
+        taken.dtype == np.float32 and (taken == X[asked]).all() and vectors.take([]).shape == (0, D)
+    )
     assert ("bfloat16" in name) == (vectors.kind == "bfloat16")
     assert (name in ("vectors.bvecs", "vectors.U8BIN")) == (vectors.kind == "uint8")
     for size, start in ((None, 0), (5, 0), (5, 13), (100, 36), (3, 37)):
         blocks = list(vectors.blocks(size, start))
-        assert sum(map(len, blocks)) == N - start and all(len(b) <= (size or N) and len(b) for b in blocks)
+        assert sum(map(len, blocks)) == N - start and all(
+            len(b) <= (size or N) and len(b) for b in blocks
+        )
         assert not blocks or (np.concatenate(blocks) == X[start:]).all()
 
 
@@ -210,7 +248,10 @@ def test_a_column_is_named_where_there_are_several(tmp_path):
 
 def header_of(shape, by_columns=False):
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": by_columns, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        header,
+        {"descr": "<f8", "fortran_order": by_columns, "shape": shape},
+    )
     return header.getvalue()
 
 
@@ -242,27 +283,54 @@ FAULTS = {
     "flat.safetensors": (lambda p: save_file({"a": WHOLE[0].copy()}, p), "none of a is a matrix"),
     "not.parquet": (lambda p: p.write_bytes(b"PAR1"), "not a whole parquet"),
     "ids.parquet": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "none of id is a list"),
-    "ragged.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p), "row 6 .* has not 2"),
-    "empty.parquet": (lambda p: pq.write_table(pa.table({"v": pa.array([[]], pa.list_(pa.float32()))}), p), "row 0"),
-    "hole.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], [1.0, None]]}), p), "has not 2 numbers"),
-    "null.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p), "row 1 or after is empty"),
+    "ragged.parquet": (
+        lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p),
+        "row 6 .* has not 2",
+    ),
+    "empty.parquet": (
+        lambda p: pq.write_table(pa.table({"v": pa.array([[]], pa.list_(pa.float32()))}), p),
+        "row 0",
+    ),
+    "hole.parquet": (
+        lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], [1.0, None]]}), p),
+        "has not 2 numbers",
+    ),
+    "null.parquet": (
+        lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p),
+        "row 1 or after is empty",
+    ),
     "zero.parquet": (lambda p: parquet(p, WHOLE[:0]), "at least one"),
     "cut.fvecs": (lambda p: cut(p, FORMS["vectors.fvecs"], 100), "no file of rows of 12 numbers"),
-    "wrong.fvecs": (lambda p: raw(p, b"", np.array([2, 0, 0, 3, 0, 0], "<i4")), "a row from 0 on has not the length 2"),
+    "wrong.fvecs": (
+        lambda p: raw(p, b"", np.array([2, 0, 0, 3, 0, 0], "<i4")),
+        "a row from 0 on has not the length 2",
+    ),
     "empty.bvecs": (lambda p: p.touch(), "no file of rows of 0 numbers"),
     "empty.jsonl": (lambda p: p.touch(), "is empty"),
     "bad.jsonl": (lambda p: p.write_text("[1, 2]\n[1, 2"), "row 1 is not valid JSON"),
     "deep.jsonl": (lambda p: p.write_text("[1, 2]\n" + DEEP), "row 1 is not valid JSON"),
     "ragged.jsonl": (lambda p: lines(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
-    "lacking.jsonl": (lambda p: lines(p, [{"v": [1, 2]}, {"v": None}]), "row 1 holds no list of numbers under 'v'"),
+    "lacking.jsonl": (
+        lambda p: lines(p, [{"v": [1, 2]}, {"v": None}]),
+        "row 1 holds no list of numbers under 'v'",
+    ),
     "words.jsonl": (lambda p: lines(p, [{"text": "a"}]), "none of text is a list"),
     "nan.npy": (lambda p: np.save(p, BROKEN), "row 7 holds NaN"),
     "nan.parquet": (lambda p: parquet(p, BROKEN), "row 7 holds NaN"),
-    "long.jsonl": (lambda p: p.write_text(f"[1, 2]\n[1, 1{'0' * 400}]"), "row 1 holds NaN or an infinite"),
+    "long.jsonl": (
+        lambda p: p.write_text(f"[1, 2]\n[1, 1{'0' * 400}]"),
+        "row 1 holds NaN or an infinite",
+    ),
     "nan.jsonl": (lambda p: p.write_text("[1, 2]\n[1, NaN]"), "row 1 holds NaN"),
     "beyond.npy": (lambda p: np.save(p, WHOLE * 1e60), "holds NaN or an infinite"),
-    "negative.npy": (lambda p: p.write_bytes(header_of((-3, 2))), r"shape \(-3, 2\): expected at least one row"),
-    "negative.columns.npy": (lambda p: p.write_bytes(header_of((3, -2), True)), "expected at least one row"),
+    "negative.npy": (
+        lambda p: p.write_bytes(header_of((-3, 2))),
+        r"shape \(-3, 2\): expected at least one row",
+    ),
+    "negative.columns.npy": (
+        lambda p: p.write_bytes(header_of((3, -2), True)),
+        "expected at least one row",
+    ),
     "matrices.parquet": (
         lambda p: tensors(p, WHOLE, [3, 4]),
         r"none of id, v is .*; v holds a tensor of shape \[3, 4\] in each row",
@@ -275,10 +343,14 @@ FAULTS = {
         lambda p: pq.write_table(pa.table({f"x{i}": WHOLE[:, i] for i in range(D)}), p),
         r"columns of single numbers are not read as one vector: make a matrix of them, np\.save",
     ),
-    "wide.jsonl": (lambda p: lines(p, [dict(zip("abcdefghijkl", x, strict=True)) for x in WHOLE]), "make a matrix"),
+    "wide.jsonl": (
+        lambda p: lines(p, [dict(zip("abcdefghijkl", x, strict=True)) for x in WHOLE]),
+        "make a matrix",
+    ),
     "base64.jsonl": (
         lambda p: lines(p, [{"id": 1, "v": base64.b64encode(x.tobytes()).decode()} for x in WHOLE]),
-        r"none of id, v is .*; v looks like base64 of numbers: decode each, np\.frombuffer\(base64\.b64decode\(v\)",
+        r"none of id, v is .*; v looks like base64 of numbers: decode each, "
+        r"np\.frombuffer\(base64\.b64decode\(v\)",
     ),
     "words.parquet": (
         lambda p: pq.write_table(pa.table({"v": ["[1, 2]", "one, two"]}), p),
@@ -288,21 +360,48 @@ FAULTS = {
         lambda p: pq.write_table(pa.table({"v": pa.array([b"[1, \xff"]).view(pa.string())}), p),
         "is not a whole parquet file .*utf-8",
     ),
-    "words_spelt.jsonl": (lambda p: lines(p, [{"v": "[1, 2]"}, {"v": "[1, two]"}]), "row 1 holds no list of numbers"),
-    "deep_spelt.jsonl": (lambda p: lines(p, [{"v": "[1, 2]"}, {"v": DEEP}]), "row 1 holds no list of numbers"),
-    "cut.fbin": (lambda p: cut(p, FORMS["vectors.fbin"], 400), "of 400 bytes is no file of 37 rows of 12 numbers"),
-    "long.fbin": (lambda p: raw(p, np.array([1, 2], "<u4").tobytes(), np.zeros(3, "<f4")), "no file of 1 rows of 2"),
+    "words_spelt.jsonl": (
+        lambda p: lines(p, [{"v": "[1, 2]"}, {"v": "[1, two]"}]),
+        "row 1 holds no list of numbers",
+    ),
+    "deep_spelt.jsonl": (
+        lambda p: lines(p, [{"v": "[1, 2]"}, {"v": DEEP}]),
+        "row 1 holds no list of numbers",
+    ),
+    "cut.fbin": (
+        lambda p: cut(p, FORMS["vectors.fbin"], 400),
+        "of 400 bytes is no file of 37 rows of 12 numbers",
+    ),
+    "long.fbin": (
+        lambda p: raw(p, np.array([1, 2], "<u4").tobytes(), np.zeros(3, "<f4")),
+        "no file of 1 rows of 2",
+    ),
     "empty.u8bin": (lambda p: p.touch(), "no file of 0 rows of 0 numbers"),
     "none.ibin": (lambda p: counted(p, WHOLE[:0], "<i4"), "at least one row"),
-    "cut.jsonl.gz": (lambda p: cut(p, FORMS["packed.jsonl.gz"], 90), "ends in the middle of its gzip stream"),
+    "cut.jsonl.gz": (
+        lambda p: cut(p, FORMS["packed.jsonl.gz"], 90),
+        "ends in the middle of its gzip stream",
+    ),
     "plain.jsonl.gz": (lambda p: p.write_text("[1, 2]"), "is not gzip"),
     "empty.jsonl.gz": (lambda p: gzipped(p, []), "is empty: expected one vector"),
     "ragged.jsonl.gz": (lambda p: gzipped(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
-    "ids.npz": (lambda p: np.savez(p, ids=np.arange(3), names=np.array(list("abc"))), "none of ids, names is a matrix"),
+    "ids.npz": (
+        lambda p: np.savez(p, ids=np.arange(3), names=np.array(list("abc"))),
+        "none of ids, names is a matrix",
+    ),
     "objects.npz": (lambda p: np.savez(p, X=np.array([[None]])), "holds Python objects"),
-    "table.csv": (lambda p: p.write_text("1,2"), r"make a matrix of its numbers, np\.save\('X\.npy', pd\.read_csv"),
-    "table.csv.gz": (lambda p: p.write_text("1,2"), r"not from '\.csv\.gz'; make a matrix of its numbers"),
-    "words.vec": (lambda p: p.write_text("a 1 2"), r"make a matrix of its numbers, .* by usecols without words"),
+    "table.csv": (
+        lambda p: p.write_text("1,2"),
+        r"make a matrix of its numbers, np\.save\('X\.npy', pd\.read_csv",
+    ),
+    "table.csv.gz": (
+        lambda p: p.write_text("1,2"),
+        r"not from '\.csv\.gz'; make a matrix of its numbers",
+    ),
+    "words.vec": (
+        lambda p: p.write_text("a 1 2"),
+        r"make a matrix of its numbers, .* by usecols without words",
+    ),
     "ann.HDF5": (lambda p: p.write_text("x"), r"h5py\.File\('.*ann\.HDF5'\)\['train'\]"),
     "X.npy.gz": (lambda p: p.write_text("x"), "unpack it first"),
     "X.pkl": (lambda p: p.write_text("x"), "save plain numbers"),
@@ -340,7 +439,7 @@ LIES = {
     "a tensor that is a number": {"X": 24},
     "a list": [X_AT],
 }
-"""what a header of safetensors may claim of 24 bytes"""
+"""What a header of safetensors may claim of 24 bytes."""
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -396,17 +495,27 @@ def out_of_memory(error):
 
 def test_where_memory_is_short_no_file_is_called_damaged(tmp_path, monkeypatch):
     npz_of_shape(tmp_path / "X.npz", (10**7, 10**7))  # more than any machine can address
-    with pytest.raises(InputError, match=r"not enough memory to read .*X\.npz \(Unable to allocate .* TiB"):
+    with pytest.raises(
+        InputError,
+        match=r"not enough memory to read .*X\.npz \(Unable to allocate .* TiB",
+    ):
         open_vectors(tmp_path / "X.npz")
     parquet(tmp_path / "X.parquet", WHOLE)
     opened = open_vectors(tmp_path / "X.parquet")
-    kinds = (MemoryError(), pa.ArrowMemoryError("malloc of size 9 failed"), OSError(errno.ENOMEM, "no more"))
-    words = pa.ArrowException(f"Unknown error: Failed to launch worker thread: {os.strerror(errno.EAGAIN)}")
+    kinds = (
+        MemoryError(),
+        pa.ArrowMemoryError("malloc of size 9 failed"),
+        OSError(errno.ENOMEM, "no more"),
+    )
+    words = pa.ArrowException(
+        f"Unknown error: Failed to launch worker thread: {os.strerror(errno.EAGAIN)}"
+    )
     for error in (*kinds, words):
         monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", out_of_memory(error))
         with pytest.raises(InputError, match=r"not enough memory to read .*X\.parquet"):
             opened.take([0])
-    mapping = OSError(f"Memory mapping file failed: {os.strerror(errno.ENOMEM)}")  # Arrow gives no number
+    # Arrow gives no number
+    mapping = OSError(f"Memory mapping file failed: {os.strerror(errno.ENOMEM)}")
     for error in (*kinds, mapping):
         monkeypatch.setattr("pyarrow.parquet.ParquetFile", out_of_memory(error))
         with pytest.raises(InputError, match=r"not enough memory to read .*X\.parquet"):
@@ -427,8 +536,14 @@ def test_a_huge_file_of_rows_is_read_without_being_mapped(tmp_path, monkeypatch)
 
 
 def test_a_header_of_numpy_that_python_cannot_parse_is_damage_and_no_lack_of_memory(tmp_path):
-    header = ("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "-" * 9000 + "3, 2)}").encode()
-    raw(tmp_path / "X.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header, np.zeros(6, "<f4"))
+    header = (
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (" + "-" * 9000 + "3, 2)}"
+    ).encode()
+    raw(
+        tmp_path / "X.npy",
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header,
+        np.zeros(6, "<f4"),
+    )
     with pytest.raises(InputError, match=r"not a whole \.npy file"):
         open_vectors(tmp_path / "X.npy")
 
@@ -437,9 +552,14 @@ DOUBLES, SINGLES = ("f8.npy", "columns.npy", "one.npz", "field.jsonl"), ("f4.npy
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"), [*product(DOUBLES, (1e-14, 1e-42, 1e-60)), *product(SINGLES, (1e-14, 1e-42))]
+    ("name", "scale"),
+    [*product(DOUBLES, (1e-14, 1e-42, 1e-60)), *product(SINGLES, (1e-14, 1e-42))],
 )
-def test_rows_of_which_single_precision_knows_no_length_are_named_and_never_taken_for_zeros(tmp_path, name, scale):
+def test_rows_of_which_single_precision_knows_no_length_are_named_and_never_taken_for_zeros(
+    tmp_path,
+    name,
+    scale,
+):
     X = WHOLE.copy()
     X[7] *= scale
     FORMS[name](tmp_path / name, X)
@@ -452,7 +572,10 @@ def test_rows_of_which_single_precision_knows_no_length_are_named_and_never_take
 def test_rows_of_zeros_and_rows_that_are_small_are_read(tmp_path):
     X = np.stack([WHOLE[0], 0 * WHOLE[0], 1e-11 * WHOLE[0]])
     np.save(tmp_path / "X.npy", X)
-    np.testing.assert_array_equal(open_vectors(tmp_path / "X.npy").take(range(3)), X.astype(np.float32))
+    np.testing.assert_array_equal(
+        open_vectors(tmp_path / "X.npy").take(range(3)),
+        X.astype(np.float32),
+    )
 
 
 def test_shards_must_be_of_one_form_and_width(tmp_path):
@@ -467,10 +590,16 @@ def test_shards_must_be_of_one_form_and_width(tmp_path):
         in_memory(WHOLE).take([37, 0])
 
 
-def test_what_lies_beside_shards_is_left_aside_with_a_warning_and_a_shard_never_is(tmp_path, caplog):
+def test_what_lies_beside_shards_is_left_aside_with_a_warning_and_a_shard_never_is(
+    tmp_path,
+    caplog,
+):
     shards_and_more(tmp_path / "X", WHOLE)
     assert open_vectors(tmp_path / "X").shape == (N, D)
-    assert "4 files without a matrix are left aside: ids.npy, metadata.jsonl, metadata.parquet" in caplog.text
+    assert (
+        "4 files without a matrix are left aside: ids.npy, metadata.jsonl, metadata.parquet"
+        in caplog.text
+    )
     np.save(tmp_path / "X" / "part-3.npy", WHOLE[12])  # a row that has lost its axis
     with pytest.raises(InputError, match=r"part-3\.npy has shape \(12,\)"):
         open_vectors(tmp_path / "X")
@@ -501,12 +630,19 @@ def test_ids_are_known_where_a_column_or_array_names_the_rows(tmp_path):
         assert vectors.id_column in ("id", "ids"), name
         for start, stop in ((0, N), (9, 11), (36, 37), (10, 20)):
             assert vectors.ids(start, stop) == ids[start:stop], name
-    for name in set(FORMS) - set(expected) - {"fixed.parquet", "half.parquet", "large.parquet", "UPPER.Parquet"}:
+    for name in (
+        set(FORMS)
+        - set(expected)
+        - {"fixed.parquet", "half.parquet", "large.parquet", "UPPER.Parquet"}
+    ):
         FORMS[name](tmp_path / name, np.abs(WHOLE))
         assert not open_vectors(tmp_path / name).id_column, name
     (tmp_path / "two").mkdir()
     for number, rows in enumerate((slice(0, 20), slice(20, N))):
-        lines(tmp_path / "two" / f"{number}.jsonl", [{"_id": words[i], "v": WHOLE[i].tolist()} for i in numbers[rows]])
+        lines(
+            tmp_path / "two" / f"{number}.jsonl",
+            [{"_id": words[i], "v": WHOLE[i].tolist()} for i in numbers[rows]],
+        )
     assert open_vectors(tmp_path / "two").ids(18, 23) == words[18:23]
 
 
@@ -518,8 +654,14 @@ def test_whole_numbers_that_name_rows_are_exact_however_large(tmp_path):
 
 
 def test_a_path_into_objects_is_refused_with_the_words_that_take_it_out(tmp_path):
-    lines(tmp_path / "X.jsonl", [{"id": "a", "response": {"body": {"data": [{"embedding": [1, 2]}]}}}])
-    with pytest.raises(InputError, match=r"jq -c '\.response\.body\.data\[0\]\.embedding' .*X\.jsonl"):
+    lines(
+        tmp_path / "X.jsonl",
+        [{"id": "a", "response": {"body": {"data": [{"embedding": [1, 2]}]}}}],
+    )
+    with pytest.raises(
+        InputError,
+        match=r"jq -c '\.response\.body\.data\[0\]\.embedding' .*X\.jsonl",
+    ):
         open_vectors(tmp_path / "X.jsonl", "response.body.data.0.embedding")
     pq.write_table(pa.table({"a": [{"b": [1.0, 2.0]}]}), tmp_path / "X.parquet")
     with pytest.raises(InputError, match="fields of fields are not read"):

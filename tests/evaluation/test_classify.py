@@ -11,16 +11,26 @@ from repro.sets import LabelledPairs, LabelledTexts
 
 
 def made(classes=2, n=300, seed=0, sep=0.6):
-    return make_classification(n, 16, n_informative=8, n_classes=classes, class_sep=sep, flip_y=0.1, random_state=seed)
+    return make_classification(
+        n,
+        16,
+        n_informative=8,
+        n_classes=classes,
+        class_sep=sep,
+        flip_y=0.1,
+        random_state=seed,
+    )
 
 
 def oracle_fold_accuracy(X, y, fold, C):
-    models = (LogisticRegression(C=C, max_iter=5000).fit(X[fold != k], y[fold != k]) for k in range(FOLDS))
+    models = (
+        LogisticRegression(C=C, max_iter=5000).fit(X[fold != k], y[fold != k]) for k in range(FOLDS)
+    )
     return np.mean([model.score(X[fold == k], y[fold == k]) for k, model in enumerate(models)])
 
 
 ONE_ROW = 0.0075
-"""what one row in an inner fold of 14 moves the mean of ten folds by"""
+"""What one row in an inner fold of 14 moves the mean of ten folds by."""
 
 
 @pytest.mark.parametrize(("classes", "seed"), [(2, 0), (4, 1)])
@@ -114,7 +124,9 @@ def test_nested_cross_validation_equals_the_loops():
 
 def test_no_row_of_an_outer_fold_helps_to_choose_its_penalty(monkeypatch):
     X, y, seen = made(2, n=200)[0], np.repeat([0, 1], 100), []
-    monkeypatch.setattr(logistic, "fold_accuracy", lambda *given: seen.append(given[2]) or fold_accuracy(*given))
+    monkeypatch.setattr(
+        logistic, "fold_accuracy", lambda *given: seen.append(given[2]) or fold_accuracy(*given)
+    )
     nested_cv(X, y, seed=2)
     inner, outer = seen[0], stratified_folds(y, FOLDS, 2)
     np.testing.assert_array_equal(inner == -1, outer == np.arange(FOLDS)[:, None])
@@ -173,7 +185,10 @@ def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(105, 3)), np.repeat([0, 1, 2], 35)
     found, fold = nested_cv(X + y[:, None], y), stratified_folds(y, 10, 0)
-    assert found.accuracy == pytest.approx(np.mean([found.correct[fold == i].mean() for i in range(10)]), abs=1e-12)
+    assert found.accuracy == pytest.approx(
+        np.mean([found.correct[fold == i].mean() for i in range(10)]),
+        abs=1e-12,
+    )
     assert found.accuracy != pytest.approx(found.correct.mean(), abs=1e-6)
 
 
@@ -181,7 +196,10 @@ def test_the_form_follows_from_the_splits_and_the_floor_is_the_trainings_majorit
     X, y = made(2, n=260)
     texts, y = np.arange(260).astype(str), y.astype(str)
     splits = {"train": slice(0, 120), "dev": slice(120, 180), "test": slice(180, 260)}
-    tasks = {name: LabelledTexts("made", "local", name, tuple(texts[at]), y[at]) for name, at in splits.items()}
+    tasks = {
+        name: LabelledTexts("made", "local", name, tuple(texts[at]), y[at])
+        for name, at in splits.items()
+    }
     (a, ya), (b, yb), (c, yc) = ((X[part], y[part]) for part in splits.values())
 
     def embed(texts):
@@ -195,11 +213,18 @@ def test_the_form_follows_from_the_splits_and_the_floor_is_the_trainings_majorit
     assert split.value == linear_probe(a, ya, c, yc, X_dev=b, y_dev=yb)
     assert nested.value == nested_cv_accuracy(c, yc)
     for found in (kfold, split, nested):
-        assert found.ci_low <= found.value <= found.ci_high and 0 <= found.floor <= 1 and found.n == 80
-    pairs = [LabelledPairs("made", "local", name, t.texts, t.texts[::-1], t.labels) for name, t in tasks.items()]
+        assert (
+            found.ci_low <= found.value <= found.ci_high and 0 <= found.floor <= 1 and found.n == 80
+        )
+    pairs = [
+        LabelledPairs("made", "local", name, t.texts, t.texts[::-1], t.labels)
+        for name, t in tasks.items()
+    ]
     found = classify.score_classification(embed, {"train": pairs[0], "test": pairs[2]})
     assert found.value == linear_probe(pair_features(a, a[::-1]), ya, pair_features(c, c[::-1]), yc)
-    assert classify.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
+    assert (
+        classify.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
+    )
 
 
 def test_folds_spread_every_class_evenly_and_pair_features_are_sentevals():
@@ -217,9 +242,19 @@ def test_folds_spread_every_class_evenly_and_pair_features_are_sentevals():
 @pytest.mark.parametrize("rare", [1, 9])
 def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(rare):
     y = np.array(["a"] * 40 + ["b"] * 40 + ["rare"] * rare)
-    X = np.eye(3)[np.unique(y, return_inverse=True)[1]] * 3 + np.random.default_rng(0).normal(size=(len(y), 3)) / 4
-    with pytest.warns(UserWarning, match=rf"1 of 3 classes .* miss from some: 'rare' \({rare}\)$") as told:
-        scores = [nested_cv_accuracy(X, y), linear_probe(X, y, X, y), classify.knn_cv_correct(X, y).mean()]
+    X = (
+        np.eye(3)[np.unique(y, return_inverse=True)[1]] * 3
+        + np.random.default_rng(0).normal(size=(len(y), 3)) / 4
+    )
+    with pytest.warns(
+        UserWarning,
+        match=rf"1 of 3 classes .* miss from some: 'rare' \({rare}\)$",
+    ) as told:
+        scores = [
+            nested_cv_accuracy(X, y),
+            linear_probe(X, y, X, y),
+            classify.knn_cv_correct(X, y).mean(),
+        ]
     assert len(told) == 3  # not once more for every inner fold
     assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart
     fold = stratified_folds(y, 10, 0, "quiet")

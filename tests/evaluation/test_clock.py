@@ -1,4 +1,6 @@
-"""Turns, tries and warm-up by a clock that is moved by hand; ratios beside scipy's interval of a mean."""
+"""Turns, tries and warm-up by a clock that is moved by hand; ratios beside scipy's interval of a
+mean.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Nearest neighbours and clusters against scikit-learn and slow loops, and what chance and a vote for oneself give."""
+"""Nearest neighbours and clusters against scikit-learn and slow loops, and what chance and a vote
+for oneself give.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,13 @@ from sklearn.metrics import adjusted_rand_score, mutual_info_score, normalized_m
 from sklearn.neighbors import KNeighborsClassifier
 
 from repro.evaluation import cluster_scores, knn_accuracy
-from repro.evaluation.classify import kmeans, knn_correct, knn_cv_correct, partition_scores, stratified_folds
+from repro.evaluation.classify import (
+    kmeans,
+    knn_correct,
+    knn_cv_correct,
+    partition_scores,
+    stratified_folds,
+)
 
 rng = np.random.default_rng(0)
 
@@ -26,7 +34,10 @@ def blobs(n, seed=0):
 def test_equals_scikit_learn(k, dtype):
     (X, y), (Q, z) = blobs(120, seed=1), blobs(70, seed=2)
     X, Q = X.astype(dtype) + 100, Q.astype(dtype) + 100  # far from the origin, where products round
-    assert knn_accuracy(X, y, Q, z, k=k) == KNeighborsClassifier(k, algorithm="brute").fit(X, y).score(Q, z)
+    assert knn_accuracy(X, y, Q, z, k=k) == KNeighborsClassifier(k, algorithm="brute").fit(
+        X,
+        y,
+    ).score(Q, z)
 
 
 def test_three_neighbours_vote_unless_told_otherwise():
@@ -82,8 +93,12 @@ def test_folds_equal_a_loop_over_folds():
 
 
 def test_purity_counts_the_commonest_class_of_each_cluster():
-    assert partition_scores([0, 0, 0, 0], [0, 0, 1, 1])["purity"] == 0.5, "one cluster holds two classes"
-    assert partition_scores([0, 0, 1, 1], [0, 0, 0, 0])["purity"] == 1.0, "two clusters share a class"
+    assert partition_scores([0, 0, 0, 0], [0, 0, 1, 1])["purity"] == 0.5, (
+        "one cluster holds two classes"
+    )
+    assert partition_scores([0, 0, 1, 1], [0, 0, 0, 0])["purity"] == 1.0, (
+        "two clusters share a class"
+    )
     assert partition_scores([0, 0], [1, 1]) == {"mi": 0.0, "nmi": 1.0, "ari": 1.0, "purity": 1.0}
 
 

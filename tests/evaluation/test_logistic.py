@@ -35,18 +35,33 @@ def test_coefficients_are_scikit_learns(classes):
         oracle = oracle_of(X, y, C)
         scale = np.abs(oracle.coef_).max()
         np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=3e-3 * scale)
-        np.testing.assert_allclose(models.weights[k, -1], oracle.intercept_, atol=5e-3 * max(scale, 1))
+        np.testing.assert_allclose(
+            models.weights[k, -1],
+            oracle.intercept_,
+            atol=5e-3 * max(scale, 1),
+        )
         assert (models.predict(X)[k] == oracle.predict(X)).mean() > 0.995
 
 
-@pytest.mark.parametrize(("classes", "few", "penalties"), [(3, 0.6, (0.5, 2.0, 0.1)), (2, 0.1, (0.02, 0.02, 0.02))])
-def test_every_model_learns_from_its_own_rows_alone_and_weighs_its_penalty_by_them(classes, few, penalties):
+@pytest.mark.parametrize(
+    ("classes", "few", "penalties"),
+    [(3, 0.6, (0.5, 2.0, 0.1)), (2, 0.1, (0.02, 0.02, 0.02))],
+)
+def test_every_model_learns_from_its_own_rows_alone_and_weighs_its_penalty_by_them(
+    classes,
+    few,
+    penalties,
+):
     X, y = made(classes)
     members = np.random.default_rng(0).random((3, len(y))) < np.array([[few], [0.6], [1.0]])
     models = fit_logistic(X, y, members, np.array(penalties))
     for k, own in enumerate(members):
         oracle = oracle_of(X[own], y[own], penalties[k])
-        np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=min(5e-3, 0.01 * np.abs(oracle.coef_).max()))
+        np.testing.assert_allclose(
+            slopes(models, k),
+            oracle.coef_,
+            atol=min(5e-3, 0.01 * np.abs(oracle.coef_).max()),
+        )
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1e-2, 1e3])
@@ -79,7 +94,10 @@ def test_ill_scaled_states_converge_quickly():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((500, 40))
     X, y = Z * np.logspace(-3, 3, 40) + 50, (Z.sum(1) + rng.standard_normal(500) > 0).astype(int)
-    found, soon = (fit_logistic(X, y, everyone(y, 2), np.array([0.25, 8.0]), max_iter=most) for most in (1000, 200))
+    found, soon = (
+        fit_logistic(X, y, everyone(y, 2), np.array([0.25, 8.0]), max_iter=most)
+        for most in (1000, 200)
+    )
     assert np.isfinite(found.weights).all()
     np.testing.assert_array_equal(soon.weights, found.weights)
 

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from dimadvise.bounds import smallest_sufficient
-from repro.evaluation import exact_match, knn_accuracy, linear_probe, nested_cv_accuracy, retrieval_scores, sts_spearman
+from repro.evaluation import (
+    exact_match,
+    knn_accuracy,
+    linear_probe,
+    nested_cv_accuracy,
+    retrieval_scores,
+    sts_spearman,
+)
 from repro.evaluation.classify import score_classification
 from repro.evaluation.quantise import dequantise, fit_codebook, quantise
 from repro.evaluation.retention import prefix_cka
@@ -32,31 +39,58 @@ def classify(splits):
         (lambda: sts_spearman(X, WIDE, Y), r"X1 has shape \(40, 3\), X2 \(40, 4\)"),
         (lambda: sts_spearman(X, X, np.where(Y, np.nan, 1)), "scores has 20 NaN .* first at 1"),
         (lambda: sts_spearman(X[:2], X[:2], Y[:2]), "2 pairs are too few .* at least 3"),
-        (lambda: sts_spearman(X, X, Y, aggregate="median"), "unknown aggregate 'median': choose one of all, mean"),
+        (
+            lambda: sts_spearman(X, X, Y, aggregate="median"),
+            "unknown aggregate 'median': choose one of all, mean",
+        ),
         (lambda: linear_probe(X, Y, WIDE, Y), "X_test has 4 columns, X_train 3"),
         (lambda: linear_probe(X, Y, X, Y, X_dev=X), "y_dev has shape"),
         (lambda: linear_probe(X, 0 * Y, X, Y, X_dev=X, y_dev=Y), "only one class"),
         (lambda: linear_probe(X, Y, X, Y, protocol="svm"), "unknown protocol 'svm'"),
         (lambda: nested_cv_accuracy(X, 0 * Y), "only one class"),
-        (lambda: nested_cv_accuracy(X[:9], Y[:9]), "9 rows, .* 10 folds need at least 10, and 2 of a second class"),
-        (lambda: linear_probe(X, np.arange(40) == 0, X, Y), "39 of them of one class: 10 folds need .* and 2"),
+        (
+            lambda: nested_cv_accuracy(X[:9], Y[:9]),
+            "9 rows, .* 10 folds need at least 10, and 2 of a second class",
+        ),
+        (
+            lambda: linear_probe(X, np.arange(40) == 0, X, Y),
+            "39 of them of one class: 10 folds need .* and 2",
+        ),
         (lambda: knn_accuracy(X, Y, X[:10], Y[:10], k=41), "41 neighbours: a query has 40"),
         (lambda: knn_accuracy(X, Y, X, Y, k=40), "40 neighbours: a query has 39"),
-        (lambda: retrieval_scores(X, X, {55: {0: 1}}), "judge the query 55, which is not among the 40 query ids"),
-        (lambda: retrieval_scores(X, X, {0: {1: 0}}), "none of the 40 queries has a relevant document"),
+        (
+            lambda: retrieval_scores(X, X, {55: {0: 1}}),
+            "judge the query 55, which is not among the 40 query ids",
+        ),
+        (
+            lambda: retrieval_scores(X, X, {0: {1: 0}}),
+            "none of the 40 queries has a relevant document",
+        ),
         (lambda: retrieval_scores(X, X, {0: {1: -1}}), "relevance of 1 to 0 is -1"),
         (lambda: retrieval_scores(X, X, {}, query_ids=["a"] * 40), "query id 'a' names two rows"),
         (lambda: top_documents(X, WIDE), "Q has 3 columns, C 4"),
         (lambda: exact_match("anything", []), "answers is empty"),
         (lambda: fit_codebook(X, "int2"), "unknown level 'int2': choose one of float32"),
         (lambda: quantise(WIDE, CODES), "X has 4 columns, the codebook 3"),
-        (lambda: quantise(7e4 * X, fit_codebook(X, "float16")), "X holds .*: float16 ends at 65504"),
-        (lambda: dequantise(X, CODES), r"codes are float64 of shape \(40, 3\): int8 codes of 3 dims are uint8"),
+        (
+            lambda: quantise(7e4 * X, fit_codebook(X, "float16")),
+            "X holds .*: float16 ends at 65504",
+        ),
+        (
+            lambda: dequantise(X, CODES),
+            r"codes are float64 of shape \(40, 3\): int8 codes of 3 dims are uint8",
+        ),
         (lambda: prefix_cka(X, [2], weights=np.zeros(40)), "weights run from 0"),
         (lambda: smallest_sufficient([8], [1.0], 1.5), "the target is 1.5"),
-        (lambda: bootstrap_spearman([1j, 2, 3], [1, 2, 3], seed=0), "predicted holds complex numbers"),
+        (
+            lambda: bootstrap_spearman([1j, 2, 3], [1, 2, 3], seed=0),
+            "predicted holds complex numbers",
+        ),
         (lambda: wilson(5, 3), "5 successes of 3 trials: expected 0 to 3"),
-        (lambda: classify({"train": LABELLED, "dev": LABELLED}), "no split 'test': the data has train, dev"),
+        (
+            lambda: classify({"train": LABELLED, "dev": LABELLED}),
+            "no split 'test': the data has train, dev",
+        ),
         (lambda: classify({"all": PAIR}), "made holds no labels"),
     ],
 )

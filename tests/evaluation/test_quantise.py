@@ -1,9 +1,18 @@
-"""Codes: errors within half a step, bytes counted, search among packed codes equal to search among decoded ones."""
+"""Codes: errors within half a step, bytes counted, search among packed codes equal to search among
+decoded ones.
+"""
 
 import numpy as np
 import pytest
 
-from repro.evaluation.quantise import affordable_dim, dequantise, fit_codebook, prepare_queries, quantise, vector_bytes
+from repro.evaluation.quantise import (
+    affordable_dim,
+    dequantise,
+    fit_codebook,
+    prepare_queries,
+    quantise,
+    vector_bytes,
+)
 from repro.types import InputError, unit_rows
 from shown_code import on_page
 
@@ -20,18 +29,26 @@ def test_integer_levels_err_by_half_a_step_at_most(level, bits):
     book = fit_codebook(X, level)
     error = np.abs(dequantise(quantise(X, book), book) - X)
     assert (error <= book.step / 2 * (1 + 1e-3)).all()
-    assert error.max(axis=0) == pytest.approx(book.step / 2, rel=0.2), "a step is as long as the range demands, no less"
+    assert error.max(axis=0) == pytest.approx(book.step / 2, rel=0.2), (
+        "a step is as long as the range demands, no less"
+    )
     assert book.step == pytest.approx((X.max(0) - X.min(0)) / (2**bits - 1), rel=1e-5)
     # the error of an even spread over a step: its square is a twelfth of the step's
     if level == "int8":
         assert (error**2).mean(0) == pytest.approx(book.step**2 / 12, rel=0.4)
     # numbers beyond the range go to its end
-    far, ends = np.stack([X.max(0) + 10 * SCALES, X.min(0) - 10 * SCALES]), np.stack([X.max(0), X.min(0)])
+    far, ends = (
+        np.stack([X.max(0) + 10 * SCALES, X.min(0) - 10 * SCALES]),
+        np.stack([X.max(0), X.min(0)]),
+    )
     assert dequantise(quantise(far, book), book) == pytest.approx(ends, rel=1e-4, abs=1e-4)
     # a constant dimension is kept exactly
     constant = np.column_stack([np.full(9, 0.3), RNG.normal(size=9)])
     book = fit_codebook(constant, level)
-    assert dequantise(quantise(constant, book), book)[:, 0] == pytest.approx(np.full(9, 0.3), abs=1e-7)
+    assert dequantise(quantise(constant, book), book)[:, 0] == pytest.approx(
+        np.full(9, 0.3),
+        abs=1e-7,
+    )
 
 
 def test_signs_of_symmetric_data_turn_with_it():
@@ -83,18 +100,30 @@ def test_popcount_is_the_product_of_signs(dim):
 def test_search_among_codes_equals_search_among_what_they_stand_for(level, dim):
     book = fit_codebook(X[:, :dim], level)
     codes = quantise(X[:, :dim], book)
-    A, B = prepare_queries(Q[:, :dim], book).astype(np.float64), dequantise(codes, book).astype(np.float64)
+    A, B = (
+        prepare_queries(Q[:, :dim], book).astype(np.float64),
+        dequantise(codes, book).astype(np.float64),
+    )
     expected = unit_rows(A) @ unit_rows(B).T
     assert SEARCH["by_numbers"](Q[:, :dim], codes, book) == pytest.approx(expected, abs=2e-6)
 
 
 @pytest.mark.parametrize(
     ("level", "dim", "size"),
-    [("float32", 12, 48), ("float16", 24, 48), ("binary", 384, 48), ("int4", 5, 3), ("binary", 9, 2)],
+    [
+        ("float32", 12, 48),
+        ("float16", 24, 48),
+        ("binary", 384, 48),
+        ("int4", 5, 3),
+        ("binary", 9, 2),
+    ],
 )
 def test_bytes_are_counted(level, dim, size):
     M = RNG.normal(size=(4, dim))
     assert vector_bytes(dim, level) == size == quantise(M, fit_codebook(M, level)).nbytes / 4
-    assert affordable_dim(size, level) >= dim and vector_bytes(affordable_dim(size, level), level) <= size
+    assert (
+        affordable_dim(size, level) >= dim
+        and vector_bytes(affordable_dim(size, level), level) <= size
+    )
     own = {"float32": 0, "float16": 0, "int8": 8 * dim, "int4": 8 * dim, "binary": 4 * dim}
     assert fit_codebook(M, level).stored_bytes == own[level]

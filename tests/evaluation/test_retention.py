@@ -1,4 +1,6 @@
-"""What fewer dimensions keep: the walk over bounds, and structure by closed forms and definitions."""
+"""What fewer dimensions keep: the walk over bounds, and structure by closed forms and
+definitions.
+"""
 
 import numpy as np
 import pytest
@@ -33,8 +35,13 @@ def test_linear_cka_from_its_definition_counts_weights_as_repetitions():
     dims, counts = [1, 5, 12], rng.integers(0, 4, 60)
     assert prefix_cka(X, dims) == pytest.approx([by_definition(X, X[:, :d]) for d in dims])
     again = np.repeat(X, counts, 0)
-    assert prefix_cka(X, dims, weights=counts) == pytest.approx([by_definition(again, again[:, :d]) for d in dims])
-    assert prefix_cka(X, [12])[0] == pytest.approx(1) and np.isnan(prefix_cka(np.ones((4, 3)), [2])).all()
+    assert prefix_cka(X, dims, weights=counts) == pytest.approx(
+        [by_definition(again, again[:, :d]) for d in dims]
+    )
+    assert (
+        prefix_cka(X, [12])[0] == pytest.approx(1)
+        and np.isnan(prefix_cka(np.ones((4, 3)), [2])).all()
+    )
 
 
 # what locally linear mappings are compared by

@@ -1,4 +1,6 @@
-"""Exact search and its measures: closed forms, ir-measures, faiss, ties, answers, and what must be refused."""
+"""Exact search and its measures: closed forms, ir-measures, faiss, ties, answers, and what must be
+refused.
+"""
 
 from fractions import Fraction
 
@@ -7,16 +9,29 @@ import pytest
 
 from repro.evaluation import answer_in_context, exact_match, retrieval_scores
 from repro.evaluation import retrieve as module
-from repro.evaluation.retrieve import FlatIndex, is_yes_no, normalize_answer, retrieve, top_documents, unit_prefix
+from repro.evaluation.retrieve import (
+    FlatIndex,
+    is_yes_no,
+    normalize_answer,
+    retrieve,
+    top_documents,
+    unit_prefix,
+)
 
 rng = np.random.default_rng(0)
 Q, C = rng.normal(size=(40, 48)).astype(np.float32), rng.normal(size=(500, 48)).astype(np.float32)
 
 
 def at_ranks(n, *ranks):
-    """One query and n documents of falling cosine, and qrels that put relevant ones at the given ranks."""
+    """One query and n documents of falling cosine, and qrels that put relevant ones at the given
+    ranks.
+    """
     angles = np.linspace(0.1, 1.4, n)
-    return [[1.0, 0.0]], np.column_stack([np.cos(angles), np.sin(angles)]), {0: {rank - 1: 1 for rank in ranks}}
+    return (
+        [[1.0, 0.0]],
+        np.column_stack([np.cos(angles), np.sin(angles)]),
+        {0: {rank - 1: 1 for rank in ranks}},
+    )
 
 
 # measures
@@ -28,7 +43,11 @@ def test_two_relevant_documents_at_ranks_two_and_five():
     assert scores["mrr"] == 0.5 and scores["recall@2"] == 0.5 and scores["recall@10"] == 1
     assert scores["queries"] == 1 and scores["dropped"] == 0
     scores = retrieval_scores(*at_ranks(8, 1, 2, 3, 4), ks=(2, 100))  # more relevant ones than k
-    assert scores["ndcg@2"] == pytest.approx(1) and scores["recall@2"] == 0.5 and scores["recall@100"] == 1
+    assert (
+        scores["ndcg@2"] == pytest.approx(1)
+        and scores["recall@2"] == 0.5
+        and scores["recall@100"] == 1
+    )
 
 
 def test_the_ideal_order_scores_one_and_grades_weigh():
@@ -38,7 +57,8 @@ def test_the_ideal_order_scores_one_and_grades_weigh():
     worst = retrieval_scores(query, documents, {0: {0: 1, 1: 2, 2: 3}}, ks=(3,))
     log = np.log2([2, 3, 4])
     assert worst["ndcg@3"] == pytest.approx(([1, 2, 3] / log).sum() / ([3, 2, 1] / log).sum())
-    query, documents = [[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]  # the last two have cosine 1
+    # The last two have cosine 1
+    query, documents = [[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]
     assert retrieval_scores(query, documents, {0: {1: 1}})["mrr"] == 1
     assert retrieval_scores(query, documents, {0: {2: 1}})["mrr"] == 0.5
 
@@ -46,7 +66,10 @@ def test_the_ideal_order_scores_one_and_grades_weigh():
 def test_equals_ir_measures_on_tie_free_data():
     ir_measures = pytest.importorskip("ir_measures", reason="the extra eval brings it")
     query_ids, corpus_ids = [f"q{i}" for i in range(40)], [f"d{i}" for i in range(500)]
-    qrels = {q: {d: int(rng.integers(4)) for d in rng.choice(corpus_ids, 6, replace=False).tolist()} for q in query_ids}
+    qrels = {
+        q: {d: int(rng.integers(4)) for d in rng.choice(corpus_ids, 6, replace=False).tolist()}
+        for q in query_ids
+    }
     qrels["q0"] = {"d5": 0}  # judged, nothing relevant
     ours = retrieval_scores(Q, C, qrels, ks=(1, 5, 10), query_ids=query_ids, corpus_ids=corpus_ids)
     cosines = (unit_prefix(Q).astype(float) @ unit_prefix(C).astype(float).T).tolist()
@@ -62,13 +85,19 @@ def test_equals_ir_measures_on_tie_free_data():
 
 
 def test_values_of_every_query_average_to_the_scores():
-    qrels = {i: rng.choice(500, 3, replace=False).tolist() for i in range(0, 40, 2)}  # a list is relevant throughout
+    # A list is relevant throughout
+    qrels = {i: rng.choice(500, 3, replace=False).tolist() for i in range(0, 40, 2)}
     found, scores = retrieve(Q, C, qrels), retrieval_scores(Q, C, qrels, ks=(1, 10))
     np.testing.assert_array_equal(found.rows, np.arange(0, 40, 2))
     assert scores["dropped"] == scores["queries"] == 20
-    assert found.ndcg(10).mean() == pytest.approx(scores["ndcg@10"]) and found.recall(10).shape == (20,)
+    assert found.ndcg(10).mean() == pytest.approx(scores["ndcg@10"]) and found.recall(10).shape == (
+        20,
+    )
     np.testing.assert_allclose(found.hit(1), found.recall(1) * 3)
-    np.testing.assert_array_equal(found.hit(1), [float(found.top[i] in qrels[i]) for i in found.rows])
+    np.testing.assert_array_equal(
+        found.hit(1),
+        [float(found.top[i] in qrels[i]) for i in found.rows],
+    )
 
 
 def test_one_and_ten_are_scored_unless_told_otherwise_and_nearly_equal_cosines_told_apart():
@@ -145,21 +174,36 @@ def test_codes_of_one_bit_are_ordered_by_the_bits_they_share():
 
 
 def test_top_documents_equal_a_plain_sort_in_any_blocks_and_ties_go_to_the_lower_row(monkeypatch):
-    expected = np.argsort(-(unit_prefix(Q.astype(float)) @ unit_prefix(C.astype(float)).T), axis=1)[:, :7]
+    expected = np.argsort(-(unit_prefix(Q.astype(float)) @ unit_prefix(C.astype(float)).T), axis=1)[
+        :, :7
+    ]
     np.testing.assert_array_equal(top_documents(Q, C, 7), expected)
     np.testing.assert_array_equal(top_documents(Q, C), expected[:, :1])
     monkeypatch.setattr(module, "BLOCK", 3 * len(C))
-    np.testing.assert_array_equal(top_documents(Q * 3, C * np.geomspace(0.01, 100, len(C))[:, None], 7), expected)
+    np.testing.assert_array_equal(
+        top_documents(Q * 3, C * np.geomspace(0.01, 100, len(C))[:, None], 7),
+        expected,
+    )
     repeated = np.concatenate([C[:3], C, C[:3]])  # rows 0-2 again at 3-5 and at the end
-    np.testing.assert_array_equal(top_documents(C[:3], repeated, 3), [[0, 3, 503], [1, 4, 504], [2, 5, 505]])
+    np.testing.assert_array_equal(
+        top_documents(C[:3], repeated, 3),
+        [[0, 3, 503], [1, 4, 504], [2, 5, 505]],
+    )
     np.testing.assert_array_equal(top_documents(C[:3], repeated), [[0], [1], [2]])
     assert retrieve(C[:3], repeated, {0: [7]}).top.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(top_documents(np.zeros((2, 48)), C, 4), [[0, 1, 2, 3]] * 2)  # all cosines 0
-    np.testing.assert_array_equal(top_documents([[1.0, 0.0]], [[0.0, -1.0], [-0.0, 1.0], [0.0, 0.0]], 3), [[0, 1, 2]])
+    # All cosines 0
+    np.testing.assert_array_equal(top_documents(np.zeros((2, 48)), C, 4), [[0, 1, 2, 3]] * 2)
+    np.testing.assert_array_equal(
+        top_documents([[1.0, 0.0]], [[0.0, -1.0], [-0.0, 1.0], [0.0, 0.0]], 3),
+        [[0, 1, 2]],
+    )
 
 
 @pytest.mark.parametrize("dim", [4, 16, 48])
-def test_faiss_on_renormalised_prefixes_is_exact_cosine_and_searches_many_documents(dim, monkeypatch):
+def test_faiss_on_renormalised_prefixes_is_exact_cosine_and_searches_many_documents(
+    dim,
+    monkeypatch,
+):
     pytest.importorskip("faiss", reason="the extra eval brings it")
     found = FlatIndex(C, dim).search(Q, 10)
     np.testing.assert_array_equal(found, top_documents(Q[:, :dim], C[:, :dim], 10))
@@ -173,7 +217,8 @@ def test_prefixes_left_as_they_are_would_be_ranked_by_length_too():
     by_length = FlatIndex(C, 4, renormalize=False).search(Q)
     assert (by_length != top_documents(Q[:, :4], C[:, :4])).mean() > 0.2
     whole = FlatIndex(C, renormalize=False).search(Q, 5)
-    np.testing.assert_array_equal(whole, top_documents(Q, C, 5))  # at full size it makes no difference
+    # At full size it makes no difference
+    np.testing.assert_array_equal(whole, top_documents(Q, C, 5))
 
 
 # answers
@@ -190,12 +235,18 @@ def test_answers_match_by_their_words():
         assert normalize_answer(text) == normalize_answer(expected) == expected
     assert exact_match("The Beatles.", ["Rolling Stones", "beatles"])
     assert exact_match("the Beatles", "Beatles")  # one answer may stand alone
-    assert not exact_match("The Beatles from Liverpool", ["Beatles"]) and not exact_match("", ["Beatles"])
+    assert not exact_match("The Beatles from Liverpool", ["Beatles"]) and not exact_match(
+        "",
+        ["Beatles"],
+    )
 
 
 def test_answer_in_context_finds_whole_words():
     context = "In 1968, the band (The Beatles) recorded “Hey Jude” in London."
-    assert answer_in_context(context, "Beatles") and answer_in_context(context, ["Paris", "the London"])
+    assert answer_in_context(context, "Beatles") and answer_in_context(
+        context,
+        ["Paris", "the London"],
+    )
     assert answer_in_context(context, "band Beatles recorded")  # articles and brackets do not count
     assert not answer_in_context("I know that nothing is certain", "no")
     assert not answer_in_context(context, "Beatle")

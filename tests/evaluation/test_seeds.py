@@ -1,4 +1,6 @@
-"""How often intervals hold and null effects are contradicted, by simulation; and the power that is told."""
+"""How often intervals hold and null effects are contradicted, by simulation; and the power that is
+told.
+"""
 
 from dataclasses import replace
 from math import inf, isnan, nan
@@ -7,12 +9,21 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_parts, reach, seeds_needed
+from repro.evaluation.seeds import (
+    FEWEST_SEEDS,
+    error_of_mean,
+    kendall,
+    of_parts,
+    reach,
+    seeds_needed,
+)
 from repro.report.judge import Estimate, farthest, lowest, mean, scaled
 
 
 def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0, same_items=True):
-    """Cells of every seed as estimates: cells of a seed move together, and so do cells from item to item of a task."""
+    """Cells of every seed as estimates: cells of a seed move together, and so do cells from item to
+    item of a task.
+    """
 
     def noise(rows, together=together):
         shared = np.sqrt(together) * rng.standard_normal((rows, 1))
@@ -23,21 +34,27 @@ def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0, same_it
 
 
 SETTINGS = [(3, 1.0, 1.0), (3, 1.0, 0.0), (3, 0.3, 1.0), (5, 1.0, 0.3), (10, 1.0, 1.0)]
-"""seeds, spread between seeds, standard error over items"""
+"""Seeds, spread between seeds, standard error over items."""
 KINDS = {
     "of one cell": lambda parts: parts[0],
     "of a difference within the seed": lambda parts: parts[0] - parts[1],
     "of a mean over cells": mean,
     "of the smallest of a family": lambda parts: lowest(dict(enumerate(parts)))[1],
-    "of a rank correlation": lambda parts: of_parts(parts, lambda scores: kendall(np.arange(6.0), scores)),
+    "of a rank correlation": lambda parts: of_parts(
+        parts, lambda scores: kendall(np.arange(6.0), scores)
+    ),
     "of a share of cells": lambda parts: of_parts(parts, lambda x: 100 * (x > 0).mean(-1)),
-    (SETS := "of a share of sets"): lambda parts: of_parts(parts, lambda x: 100 * (x > 0).mean(-1), same_items=False),
+    (SETS := "of a share of sets"): lambda parts: of_parts(
+        parts, lambda x: 100 * (x > 0).mean(-1), same_items=False
+    ),
 }
 NULL = {"of a share of cells": 50.0, SETS: 50.0}
 
 
 def simulated(judge, **world):
-    """Ends of the intervals of 500 families, over all settings together; the standard error of a share is 1 point."""
+    """Ends of the intervals of 500 families, over all settings together; the standard error of a
+    share is 1 point.
+    """
     rng = np.random.default_rng(0)
     found = [judge(worlds(rng, n, 6, *sds, **world)) for n, *sds in SETTINGS for _ in range(100)]
     return np.array([(e.low, e.high) for e in found]).T
@@ -55,8 +72,16 @@ def test_sameness_of_a_family_at_its_margin_is_contradicted_in_5_of_100_cases_at
     assert ((low > 1.0) | (high < -1.0)).mean() <= 0.05
 
 
-@pytest.mark.parametrize(("seed_sd", "item_error", "size", "cells"), [(1.0, 0.0, 1.5, 1), (1.0, 0.3, 2.0, 6)])
-def test_the_seeds_that_are_told_see_the_effect_in_80_of_100_cases(seed_sd, item_error, size, cells):
+@pytest.mark.parametrize(
+    ("seed_sd", "item_error", "size", "cells"),
+    [(1.0, 0.0, 1.5, 1), (1.0, 0.3, 2.0, 6)],
+)
+def test_the_seeds_that_are_told_see_the_effect_in_80_of_100_cases(
+    seed_sd,
+    item_error,
+    size,
+    cells,
+):
     seeds = seeds_needed(seed_sd, item_error, size, cells)
     rng = np.random.default_rng(0)
     found = [worlds(rng, seeds, 1, seed_sd, item_error, truth=size)[0] for _ in range(1000)]

@@ -1,4 +1,6 @@
-"""SentEval's classifier beside one written as its authors describe it: a fit after another, in torch."""
+"""SentEval's classifier beside one written as its authors describe it: a fit after another, in
+torch.
+"""
 
 import copy
 
@@ -14,17 +16,25 @@ from repro.seeding import make_rng
 
 
 def made(classes=2, n=200, seed=0, sep=1.0, scale=1.0, **options):
-    settings = {"n_informative": 6, "n_classes": classes, "class_sep": sep, "flip_y": 0.1, **options}
+    settings = {
+        "n_informative": 6,
+        "n_classes": classes,
+        "class_sep": sep,
+        "flip_y": 0.1,
+        **options,
+    }
     X, y = make_classification(n, 12, random_state=seed, **settings)
     return (scale * X).astype(np.float32), y
 
 
 SMALL = 0.1
-"""features so small that the penalty's share of the gradient decides"""
+"""Features so small that the penalty's share of the gradient decides."""
 
 
 def literal_fit(X, y, dev, penalty, rows, starts, seed):
-    """One head by torch's own layer, loss and optimiser; the rows come in the shared order, cut to its own."""
+    """One head by torch's own layer, loss and optimiser; the rows come in the shared order, cut to
+    its own.
+    """
     head = nn.Linear(X.shape[1], y.max() + 1)
     start = torch.from_numpy(senteval.initial_head(seed, y.max() + 1, X.shape[1]))
     with torch.no_grad():
@@ -91,13 +101,19 @@ def test_the_penalty_shrinks_intercepts_too():
     ("accuracies", "checks", "kept"),
     [
         ([0.5] * 99, 7, 0),  # equal is not better
-        ([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.8, 0.8, 0.9, 0.8, 0.95, 0.95, 0.99, 1.0], 12, 10),  # misses are not forgotten
+        # Misses are not forgotten
+        ([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.8, 0.8, 0.9, 0.8, 0.95, 0.95, 0.99, 1.0], 12, 10),
         ([0.0] * 99, 7, 0),  # nothing right is better than no head at all
         (list(np.linspace(0, 1, 99)), 51, 50),
         ([*np.linspace(0, 0.9, 46), *[0.5] * 9], 51, 45),  # the fifth miss is the 51st check
     ],
 )
-def test_the_sixth_check_ever_that_is_no_better_ends_training(monkeypatch, accuracies, checks, kept):
+def test_the_sixth_check_ever_that_is_no_better_ends_training(
+    monkeypatch,
+    accuracies,
+    checks,
+    kept,
+):
     (X, y), seen = made(n=40), []
 
     def dev_accuracy(features, target, weights, fold, dev_of):
@@ -124,7 +140,11 @@ def test_heads_trained_together_are_those_trained_alone():
         pair = [k, (k + 1) % 4]
         fewer = senteval.fit_heads(X, classes, y, ~dev[pair], dev[pair], penalties[pair][:, [g]], 0)
         assert fewer.checks[0] == together.checks[4 * k + g]
-        np.testing.assert_allclose(fewer.weights[..., 0], together.weights[..., 4 * k + g], atol=1e-5)
+        np.testing.assert_allclose(
+            fewer.weights[..., 0],
+            together.weights[..., 4 * k + g],
+            atol=1e-5,
+        )
 
 
 def test_accuracies_are_compared_to_a_ten_thousandth_and_the_weaker_penalty_wins_a_tie(monkeypatch):

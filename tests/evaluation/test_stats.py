@@ -25,7 +25,9 @@ def test_bootstrap_equals_a_loop_of_scipy():
     predicted, gold = graded(60)
     subsets = np.repeat(["a", "b", "c"], 20)
     counts = stats.draw_counts(stats.subset_members(subsets, 60), 40, make_rng(3, "bootstrap"))
-    assert (counts.reshape(40, 3, 20).sum(axis=2) == 20).all(), "resamples keep the size of every subset"
+    assert (counts.reshape(40, 3, 20).sum(axis=2) == 20).all(), (
+        "resamples keep the size of every subset"
+    )
     resamples = [np.repeat(np.arange(60), row) for row in counts]
     loop = [spearmanr(predicted[items], gold[items]).statistic for items in resamples]
     drawn = stats.spearman_draws([predicted], gold, subsets=subsets, resamples=40, seed=3)
@@ -33,7 +35,11 @@ def test_bootstrap_equals_a_loop_of_scipy():
     np.testing.assert_allclose(draws[:, 0], loop, atol=1e-12)
     assert value == pytest.approx(spearmanr(predicted, gold).statistic, abs=1e-12)
     found = stats.percentiles(value, draws[:, 0])
-    np.testing.assert_allclose([found.low, found.high], np.percentile(loop, (2.5, 97.5)), atol=1e-12)
+    np.testing.assert_allclose(
+        [found.low, found.high],
+        np.percentile(loop, (2.5, 97.5)),
+        atol=1e-12,
+    )
 
 
 def test_a_resample_of_means_is_the_mean_of_as_many_items_shared_by_all_columns():
@@ -112,5 +118,6 @@ def test_the_intervals_of_means_and_shares_are_the_binomial_ones():
     first, again, other = (stats.bootstrap_mean(values, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
     half, none = stats.wilson(5, 10), stats.wilson(0, 10)
-    assert (half.low, half.high) == pytest.approx((0.2366, 0.7634), abs=1e-4)  # Wilson (1927), by any table
+    # Wilson (1927), by any table
+    assert (half.low, half.high) == pytest.approx((0.2366, 0.7634), abs=1e-4)
     assert (none.low, none.high) == pytest.approx((0.0, 0.2775), abs=1e-4)

@@ -38,7 +38,12 @@ def test_equals_one_scipy_spearmanr():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 99), st.sampled_from([1, 7, 40, 1500]), st.integers(1, 30), st.sampled_from([1e-60, 1e-8, 1e12]))
+@given(
+    st.integers(0, 99),
+    st.sampled_from([1, 7, 40, 1500]),
+    st.integers(1, 30),
+    st.sampled_from([1e-60, 1e-8, 1e12]),
+)
 def test_prefix_cosines_equal_slicing_and_renormalising(seed, n, dim, scale):
     rng = np.random.default_rng(seed)
     X1, X2 = scale * rng.standard_normal((2, n, dim))
@@ -101,9 +106,15 @@ def test_identical_pairs_move_the_rank_correlation_as_ties_do():
 
 
 def test_subsets_are_pooled_or_averaged_plainly_or_by_their_sizes():
-    first, second = (sts_spearman(X1[part], X2[part], SCORES[part]) for part in (slice(0, 150), slice(150, 200)))
+    first, second = (
+        sts_spearman(X1[part], X2[part], SCORES[part]) for part in (slice(0, 150), slice(150, 200))
+    )
     whole = sts_spearman(X1, X2, SCORES)
-    for how, expected in (("all", whole), ("mean", (first + second) / 2), ("wmean", (3 * first + second) / 4)):
+    for how, expected in (
+        ("all", whole),
+        ("mean", (first + second) / 2),
+        ("wmean", (3 * first + second) / 4),
+    ):
         found = sts_spearman(X1, X2, SCORES, subsets=SUBSETS, aggregate=how)
         assert found == pytest.approx(expected, abs=1e-12), how
 
@@ -113,7 +124,9 @@ def test_a_tasks_score_has_an_interval_that_keeps_its_subsets(aggregate):
     texts1, texts2 = (tuple(f"{side}{i}" for i in range(200)) for side in "ab")
     task = ScoredPairs("made", "local", "test", texts1, texts2, SCORES, SUBSETS)
     score = score_sts(lambda texts: X1 if texts == texts1 else X2, task, aggregate=aggregate)
-    assert score.value == pytest.approx(sts_spearman(X1, X2, SCORES, subsets=SUBSETS, aggregate=aggregate))
+    assert score.value == pytest.approx(
+        sts_spearman(X1, X2, SCORES, subsets=SUBSETS, aggregate=aggregate)
+    )
     assert score.metric == ("spearman" if aggregate == "all" else f"spearman_{aggregate}")
     if aggregate == "all":
         within = bootstrap_spearman(score.items, SCORES, subsets=SUBSETS, seed=0)

@@ -1,4 +1,6 @@
-"""AnglE: double loops over the equations of PROTOCOLS §2.3, closed forms, and the authors' own code."""
+"""AnglE: double loops over the equations of PROTOCOLS §2.3, closed forms, and the authors' own
+code.
+"""
 
 import math
 from functools import partial
@@ -51,25 +53,43 @@ def in_batch_by_hand(x, y, labels, scale, keys=None):
         partner = (i + count) % (2 * count)
         if labels[i % count] < 0.5:
             continue
-        kept = [j for j in range(2 * count) if j != i and (j == partner or keys[j] not in (keys[i], keys[partner]))]
+        kept = [
+            j
+            for j in range(2 * count)
+            if j != i and (j == partner or keys[j] not in (keys[i], keys[partner]))
+        ]
         logits = [scale * cosine_by_hand(row, rows[j]) for j in kept]
         total = total + torch.stack(logits).logsumexp(0) - logits[kept.index(partner)]
     return total / (2 * count)
 
 
-@pytest.mark.parametrize("labels", [BINARY, GRADED, torch.tensor([1, 1, 1, 1, 1, 0]), torch.tensor([True, False] * 3)])
+@pytest.mark.parametrize(
+    "labels",
+    [BINARY, GRADED, torch.tensor([1, 1, 1, 1, 1, 0]), torch.tensor([True, False] * 3)],
+)
 @pytest.mark.parametrize("dim", [4, 5])
 @pytest.mark.parametrize(("loss", "similarity"), [(cosent, cosine_by_hand), (angle, angle_by_hand)])
 def test_rankings_equal_a_double_loop(loss, similarity, dim, labels):
     given = {"labels": labels, "scale": 7.0}
-    assert_alike(partial(loss, **given), partial(ranked_by_hand, similarity, **given), *pairs(6, dim, seed=dim))
+    assert_alike(
+        partial(loss, **given),
+        partial(ranked_by_hand, similarity, **given),
+        *pairs(6, dim, seed=dim),
+    )
 
 
-@pytest.mark.parametrize("labels", [BINARY, 2 * BINARY, 0.9 * torch.ones(6), GRADED / 5, torch.zeros(6)])
+@pytest.mark.parametrize(
+    "labels",
+    [BINARY, 2 * BINARY, 0.9 * torch.ones(6), GRADED / 5, torch.zeros(6)],
+)
 @pytest.mark.parametrize("keys", [None, KEYS])
 def test_in_batch_negatives_equal_a_double_loop(labels, keys):
     given = {"labels": labels, "scale": 4.0, "keys": keys}
-    assert_alike(partial(in_batch_negatives, **given), partial(in_batch_by_hand, **given), *pairs(6, 5, seed=3))
+    assert_alike(
+        partial(in_batch_negatives, **given),
+        partial(in_batch_by_hand, **given),
+        *pairs(6, 5, seed=3),
+    )
 
 
 def test_scales_are_twenty_unless_told_otherwise():
@@ -80,10 +100,17 @@ def test_scales_are_twenty_unless_told_otherwise():
 
 
 def test_grades_far_apart_do_not_overflow():
-    x, y = torch.tensor([[1.0, 0.0]] * 4), torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
+    x, y = (
+        torch.tensor([[1.0, 0.0]] * 4),
+        torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]]),
+    )
     far = 1000 + math.log(4)
     for labels, expected in (([0, 0, 1, 1], far), ([1, 1, 0, 0], 0.0), ([0, 0, 1, 2], far)):
-        assert cosent(x, y, torch.tensor(labels), scale=500.0).item() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+        assert cosent(x, y, torch.tensor(labels), scale=500.0).item() == pytest.approx(
+            expected,
+            rel=1e-6,
+            abs=1e-6,
+        )
 
 
 def test_the_angle_similarity_is_not_symmetric_and_its_mean_divides_by_the_size():
@@ -91,13 +118,23 @@ def test_the_angle_similarity_is_not_symmetric_and_its_mean_divides_by_the_size(
     assert angle(x, y, BINARY).item() != pytest.approx(angle(y, x, BINARY).item(), rel=1e-3)
     assert cosent(x, y, BINARY).item() == pytest.approx(cosent(y, x, BINARY).item(), rel=1e-12)
     mean = AngleConfig(cosine_weight=0, in_batch_weight=0, angle_scale=50.0, angle_pooling="mean")
-    torch.testing.assert_close(angle_pairs(x, y, BINARY, config=mean), angle(x, y, BINARY, scale=10.0))
+    torch.testing.assert_close(
+        angle_pairs(x, y, BINARY, config=mean),
+        angle(x, y, BINARY, scale=10.0),
+    )
 
 
 def test_triples_drop_copies_of_the_query_and_the_positive():
-    only = AngleConfig(cosine_weight=0, angle_weight=0, in_batch_weight=1, negative_weight=1, in_batch_scale=3.0)
+    only = AngleConfig(
+        cosine_weight=0,
+        angle_weight=0,
+        in_batch_weight=1,
+        negative_weight=1,
+        in_batch_scale=3.0,
+    )
     (q, p), n = pairs(3, 4), random(3, 4, seed=5)
-    p[1], n[2] = p[0], q[0]  # the second positive repeats the first, the third negative repeats the first query
+    # The second positive repeats the first, the third negative repeats the first query
+    p[1], n[2] = p[0], q[0]
     keys = torch.tensor([0, 1, 2, 3, 3, 4, 5, 6, 0])
     texts, expected = keys[3:].tolist(), 0.0
     for i in range(3):
@@ -109,8 +146,8 @@ def test_triples_drop_copies_of_the_query_and_the_positive():
 
 
 def test_equals_the_loss_module_of_angle():
-    # values of cosine_loss, angle_loss, in_batch_negative_loss and contrastive_with_negative_loss of AnglE 0.6.1's
-    # loss module (angle_emb/loss.py), run on these inputs in double precision
+    # values of cosine_loss, angle_loss, in_batch_negative_loss and contrastive_with_negative_loss
+    # of AnglE 0.6.1's loss module (angle_emb/loss.py), run on these inputs in double precision
     x, y = waves(6, 8, 0.0), waves(6, 8, 0.4)
     triples = [waves(5, 8, shift) for shift in (0.1, 0.7, 1.9)]
     config = AngleConfig(cosine_weight=0, angle_weight=0, in_batch_weight=3.0, negative_weight=0.5)
@@ -118,10 +155,14 @@ def test_equals_the_loss_module_of_angle():
         (cosent(x, y, BINARY, scale=5.0), 2.3690369776892144),
         (cosent(x, y, GRADED), 2.656779385312875),
         (angle(x, y, BINARY), 2.2710746421208174),
-        (angle(x, y, BINARY, scale=20.0 / 8), 2.29852716650268),  # their mean over the 8 coordinates
+        # Their mean over the 8 coordinates
+        (angle(x, y, BINARY, scale=20.0 / 8), 2.29852716650268),
         (angle(x, y, GRADED, scale=1.0), 2.7091533549870483),
         (in_batch_negatives(x, y, BINARY, scale=3.0), 0.44494293305333793),
-        (angle_triples(*triples, config=config), (3.0 * 1.384695194969402 + 0.5 * 2.752217311107772) / 2),
+        (
+            angle_triples(*triples, config=config),
+            (3.0 * 1.384695194969402 + 0.5 * 2.752217311107772) / 2,
+        ),
     ):
         assert found.item() == pytest.approx(expected, rel=1e-12)
 
@@ -156,7 +197,9 @@ def test_presets_are_weighted_sums_of_the_terms(name, weights, scales):
         )
 
     assert_alike(lambda a, b: angle_pairs(a, b, BINARY, config=config, keys=KEYS), of_pairs, x, y)
-    assert_alike(lambda *z: angle_triples(*z, config=config), of_triples, x, y, random(6, 4, seed=9))
+    assert_alike(
+        lambda *z: angle_triples(*z, config=config), of_triples, x, y, random(6, 4, seed=9)
+    )
     if name == "paper":
         assert angle_pairs(x, y, BINARY).item() == angle_pairs(x, y, BINARY, config=config).item()
 
@@ -168,7 +211,12 @@ def test_gradients_are_finite_on_odd_input(change):
         x[2] = 0
     else:
         x, y = change * x, change * y
-    for loss in (cosent, angle, in_batch_negatives, lambda a, b, labels: angle_triples(a, b, a.flip(0))):
+    for loss in (
+        cosent,
+        angle,
+        in_batch_negatives,
+        lambda a, b, labels: angle_triples(a, b, a.flip(0)),
+    ):
         found = value_and_gradients(lambda a, b, loss=loss: loss(a, b, GRADED), x, y)
         assert all(bool(torch.isfinite(part).all()) for part in found)
         assert change != "one zero row" or found[1][2].abs().max() <= 40  # as if its length were 1
@@ -181,7 +229,10 @@ def test_one_grade_gives_nothing_to_rank():
             found = value_and_gradients(lambda a, b, loss=loss: loss(a, b, torch.ones(6)), x, y)
         assert all(bool((part == 0).all()) for part in found)
     with pytest.warns(UserWarning, match="nothing to rank") as caught:
-        assert angle_pairs(x, y, torch.ones(6)).item() == in_batch_negatives(x, y, torch.ones(6)).item()
+        assert (
+            angle_pairs(x, y, torch.ones(6)).item()
+            == in_batch_negatives(x, y, torch.ones(6)).item()
+        )
     assert len(caught) == 1  # for both rankings together
 
 
@@ -192,7 +243,10 @@ def test_scores_depend_on_neither_mixed_precision_nor_length():
             mixed = loss()
         assert mixed.dtype == torch.float32
         torch.testing.assert_close(mixed, loss(), rtol=0, atol=0)
-    torch.testing.assert_close(angle_pairs(7 * x, F.normalize(y), BINARY), angle_pairs(x, y, BINARY))
+    torch.testing.assert_close(
+        angle_pairs(7 * x, F.normalize(y), BINARY),
+        angle_pairs(x, y, BINARY),
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -1,4 +1,6 @@
-"""ESE's targets: the equations one sentence at a time, the released code, finite differences, a stated tolerance."""
+"""ESE's targets: the equations one sentence at a time, the released code, finite differences, a
+stated tolerance.
+"""
 
 import math
 
@@ -9,7 +11,14 @@ from scipy.special import softmax
 
 from gradients import assert_alike, random
 from repro.losses import align, compress_target, layer_weights
-from repro.losses.dependencies import LARGEST, TOLERANCE, WIDTH, dependency_matrix, leading_vectors, sentence_factors
+from repro.losses.dependencies import (
+    LARGEST,
+    TOLERANCE,
+    WIDTH,
+    dependency_matrix,
+    leading_vectors,
+    sentence_factors,
+)
 from repro.losses.espresso import each_on_a_thread
 from repro.seeding import derive_seed
 
@@ -21,10 +30,15 @@ def states(texts, dim, *, seed=0, scale=1.0, dtype=torch.float64):
 
 
 def targets_by_hand(X, size, dependency):
-    """Eqs. 3-5, one sentence at a time, each vector its entry of largest modulus positive; and by largest sums."""
+    """Eqs. 3-5, one sentence at a time, each vector its entry of largest modulus positive; and by
+    largest sums.
+    """
     X, rows, picked = X.numpy(), [], []
     for x in X:
-        A = softmax((X.T @ X if dependency == "per_batch" else np.outer(x, x)) / math.sqrt(len(x)), axis=1)
+        A = softmax(
+            (X.T @ X if dependency == "per_batch" else np.outer(x, x)) / math.sqrt(len(x)),
+            axis=1,
+        )
         U, S, _ = np.linalg.svd(A)
         U = U * np.sign(U[np.abs(U).argmax(0), np.arange(len(U))])
         rows.append((U * S)[:, :size].T @ x)
@@ -36,7 +50,11 @@ def test_weights_of_twelve_layers():
     weights = layer_weights(11)
     assert weights.sum().item() == pytest.approx(4.8017, abs=5e-5)
     assert weights.tolist() == pytest.approx([1 / (1 + math.log(i)) for i in range(1, 12)])
-    assert layer_weights(11, "learned").tolist() == layer_weights(11, "learned_literal").tolist() == weights.tolist()
+    assert (
+        layer_weights(11, "learned").tolist()
+        == layer_weights(11, "learned_literal").tolist()
+        == weights.tolist()
+    )
     assert layer_weights(3, "uniform").tolist() == [1, 1, 1] and layer_weights(0).tolist() == []
 
 
@@ -48,8 +66,13 @@ def align_by_hand(x, t, temperature):
 def test_alignment_is_its_formula():
     x, t = states(5, 4), states(5, 4, seed=1)
     for at in (0.3, 1.0, 4.0):
-        assert_alike(lambda z, at=at: align(z, t, temperature=at), lambda z, at=at: align_by_hand(z, t, at), x)
-    assert align(x, t, temperature=0.0).item() == pytest.approx(((x - t) ** 2).mean().item())  # no divergence
+        assert_alike(
+            lambda z, at=at: align(z, t, temperature=at),
+            lambda z, at=at: align_by_hand(z, t, at),
+            x,
+        )
+    # No divergence
+    assert align(x, t, temperature=0.0).item() == pytest.approx(((x - t) ** 2).mean().item())
 
 
 @pytest.mark.parametrize("dependency", ["per_sentence", "per_batch"])
@@ -57,7 +80,8 @@ def test_alignment_is_its_formula():
 def test_equals_the_equations(dependency, texts, dim):
     X, size = states(texts, dim, scale=0.6, seed=texts), min(dim, 4)
     expected, largest = targets_by_hand(X, size, dependency)
-    # components below 1e-7 of the largest are zero, and come from squares: 1e-8 of the largest in any
+    # components below 1e-7 of the largest are zero, and come from squares: 1e-8 of the largest in
+    # any
     found = compress_target(X, size, dependency=dependency)
     np.testing.assert_allclose(found.numpy(), expected, atol=3e-7 * np.abs(expected).max())
     picked = compress_target(X, size, dependency=dependency, strategy="max_k")
@@ -68,7 +92,11 @@ def test_equals_the_equations(dependency, texts, dim):
 def test_precision_and_seed_change_nothing(dependency):
     X = states(12, 16, dtype=torch.float32)
     found = compress_target(X, 5, dependency=dependency)
-    assert found.dtype == compress_target(X.bfloat16(), 5, dependency=dependency).dtype == torch.float32
+    assert (
+        found.dtype
+        == compress_target(X.bfloat16(), 5, dependency=dependency).dtype
+        == torch.float32
+    )
     in_double = compress_target(X.double(), 5, dependency=dependency)
     assert torch.equal(found, in_double.float()), "whatever comes in is decomposed in double"
     with torch.autocast("cpu", torch.bfloat16):
@@ -76,7 +104,9 @@ def test_precision_and_seed_change_nothing(dependency):
 
 
 def with_outliers(texts, dim, count, size, *, seed=3):
-    """States whose first entries, as many in every row, are the square root of `size` times D^{1/4}, of either sign."""
+    """States whose first entries, as many in every row, are the square root of `size` times
+    D^{1/4}, of either sign.
+    """
     x = states(texts, dim, seed=seed)
     x = x * (math.sqrt(2.0) * dim**0.25 / x.abs().max())
     signs = torch.sign(x[:, :count])
@@ -88,7 +118,9 @@ OUTLIERS = {
     "at the border of the series": with_outliers(4, 128, 2, 0.999 * LARGEST),
     "just outliers": with_outliers(4, 128, 2, 1.001 * LARGEST),
     "of a decoder": with_outliers(4, 128, 5, 4e4),
-    "in one row alone": torch.cat([with_outliers(1, 128, 3, 900.0), with_outliers(3, 128, 0, 0.0, seed=4)]),
+    "in one row alone": torch.cat(
+        [with_outliers(1, 128, 3, 900.0), with_outliers(3, 128, 0, 0.0, seed=4)]
+    ),
     "so many that A is formed": states(4, 24, seed=3) * 20.0,
 }
 
@@ -121,7 +153,12 @@ def test_randomised_equals_the_released_code():
         u, s, _ = torch.svd_lowrank(torch.softmax(X.T @ X / 40**0.5, dim=-1), q=8)
     expected = X @ (u @ torch.diag(s))
     found = compress_target(X, 8, decomposition="randomized", seed=5)
-    torch.testing.assert_close(found * torch.sign((found * expected).sum(0)), expected, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        found * torch.sign((found * expected).sum(0)),
+        expected,
+        rtol=1e-3,
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -163,7 +200,9 @@ def test_the_gradient_through_the_target_is_that_of_finite_differences(kind):
     if "outliers" in kind:
         assert sentence_factors(X) is not None
     X = X.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda z: compress_target(z, 3, **case), (X,), eps=1e-6, atol=1e-4, rtol=1e-3)
+    assert torch.autograd.gradcheck(
+        lambda z: compress_target(z, 3, **case), (X,), eps=1e-6, atol=1e-4, rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("kind", DEGENERATE)
@@ -206,7 +245,8 @@ DIM, TEXTS, SIZE = 288, 96, 64
 
 @pytest.mark.parametrize(("power", "dtype"), [(1.0, torch.float32), (2.0, torch.float64)])
 def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
-    # states whose dependency matrix has a few dozen singular values and a tail, like those of a network
+    # states whose dependency matrix has a few dozen singular values and a tail, like those of a
+    # network
     X = random(TEXTS, TEXTS) * torch.arange(1, TEXTS + 1) ** -power @ random(TEXTS, DIM, seed=1)
     X = (0.4 * X / X.square().mean().sqrt()).to(dtype)
     A = dependency_matrix(X)
@@ -214,7 +254,8 @@ def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
     wide, values = A.double(), torch.linalg.svdvals(A.double())
     assert len(S) <= SIZE and bool((S.diff() <= 0).all())
     torch.testing.assert_close(U.T @ U, torch.eye(len(S), dtype=torch.float64), atol=1e-5, rtol=0)
-    # Uᵀ A = S Vᵀ with orthonormal V: the other half of A's triples misses by no more than the tolerance
+    # Uᵀ A = S Vᵀ with orthonormal V: the other half of A's triples misses by no more than the
+    # tolerance
     missed = torch.linalg.matrix_norm(wide @ (wide.T @ U / S) - U * S, 2)
     assert missed <= TOLERANCE * values[0]
     assert (S - values[: len(S)]).abs().max() <= TOLERANCE * values[0]
@@ -222,16 +263,26 @@ def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
         assert values[len(S)] <= 2 * TOLERANCE * values[0]
     # and so are the targets, the same bytes each time
     found, expected = compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE)
-    assert found.shape == expected.shape and found.dtype == expected.dtype and not torch.equal(found, expected)
+    assert (
+        found.shape == expected.shape
+        and found.dtype == expected.dtype
+        and not torch.equal(found, expected)
+    )
     assert (found - expected).abs().max() <= 2 * TOLERANCE * expected.abs().max()
     assert torch.equal(found, compress_target(X.clone(), SIZE, decomposition="subspace", seed=5))
 
 
 def test_where_it_is_not_sure_it_says_so_and_the_target_is_the_exact_one():
     flat = torch.softmax(random(DIM, DIM), dim=1)
-    for A in (torch.eye(DIM), (torch.eye(DIM) + 1) / (DIM + 1), flat, torch.full((255, 255), 1 / 255)):
+    for A in (
+        torch.eye(DIM),
+        (torch.eye(DIM) + 1) / (DIM + 1),
+        flat,
+        torch.full((255, 255), 1 / 255),
+    ):
         assert leading_vectors(A, SIZE) is None
-    # independent coordinates of large variance: A is the identity but for 1e-4, and its vectors hang on that
+    # independent coordinates of large variance: A is the identity but for 1e-4, and its vectors
+    # hang on that
     X = 3 * random(400, DIM, dtype=torch.float32)
     assert torch.equal(compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE))
 

@@ -1,4 +1,6 @@
-"""InfoNCE, alignment, uniformity: closed forms, formulas pair by pair, their authors' own code; and NLI's softmax."""
+"""InfoNCE, alignment, uniformity: closed forms, formulas pair by pair, their authors' own code; and
+NLI's softmax.
+"""
 
 import math
 
@@ -16,7 +18,10 @@ def by_hand(z1, z2, temperature, z_neg=(), mask=None):
     total = z1.new_zeros(())
     for i, row in enumerate(z1):
         kept = [z2[j] for j in range(len(z2)) if i == j or mask is None or not mask[i, j]]
-        scores = [torch.dot(row, z) / (row.norm() * z.norm()) / temperature for z in (z2[i], *kept, *z_neg)]
+        scores = [
+            torch.dot(row, z) / (row.norm() * z.norm()) / temperature
+            for z in (z2[i], *kept, *z_neg)
+        ]
         total = total - (scores[0] - torch.log(torch.stack(scores[1:]).exp().sum()))
     return total / len(z1)
 
@@ -28,9 +33,15 @@ def test_identical_orthonormal_and_simplex_rows(batch):
     assert [alignment(z, a * z).item() for a in (2, -1)] == pytest.approx([0.0, 4.0], abs=1e-6)
     assert uniformity(z).item() == pytest.approx(0.0, abs=1e-6)
     simplex = torch.eye(batch, dtype=torch.float64) - 1 / batch
-    assert info_nce(simplex, simplex, temperature=0.3).item() == pytest.approx(simplex_bound(0.3, batch), rel=1e-9)
+    assert info_nce(simplex, simplex, temperature=0.3).item() == pytest.approx(
+        simplex_bound(0.3, batch),
+        rel=1e-9,
+    )
     z = 4 * torch.eye(batch, dtype=torch.float64)
-    assert info_nce(z, z, temperature=0.5).item() == pytest.approx(math.log(1 + (batch - 1) * math.exp(-2)), rel=1e-12)
+    assert info_nce(z, z, temperature=0.5).item() == pytest.approx(
+        math.log(1 + (batch - 1) * math.exp(-2)),
+        rel=1e-12,
+    )
     assert uniformity(simplex).item() == pytest.approx(-4 * batch / (batch - 1), rel=1e-9)
 
 
@@ -47,14 +58,23 @@ def test_value_and_gradient_equal_a_double_loop(with_negatives, with_mask):
 
 
 def test_equals_the_reference_code():
-    # princeton-nlp/SimCSE, cl_forward: CosineSimilarity(dim=-1) / temp, then cross-entropy on the diagonal
+    # princeton-nlp/SimCSE, cl_forward: CosineSimilarity(dim=-1) / temp, then cross-entropy on the
+    # diagonal
     z1, z2 = random(2, 16, 8, dtype=torch.float32)
     similarity = F.cosine_similarity(z1.unsqueeze(1), z2.unsqueeze(0), dim=-1) / 0.05
-    torch.testing.assert_close(info_nce(z1, z2), F.cross_entropy(similarity, torch.arange(16)), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        info_nce(z1, z2),
+        F.cross_entropy(similarity, torch.arange(16)),
+        rtol=1e-5,
+        atol=1e-6,
+    )
     # SsnL/align_uniform, __init__.py
     u1, u2 = F.normalize(z1, dim=-1), F.normalize(z2, dim=-1)
     torch.testing.assert_close(alignment(z1, z2), (u1 - u2).norm(dim=1).pow(2).mean())
-    torch.testing.assert_close(uniformity(z1), torch.pdist(u1, p=2).pow(2).mul(-2).exp().mean().log())
+    torch.testing.assert_close(
+        uniformity(z1),
+        torch.pdist(u1, p=2).pow(2).mul(-2).exp().mean().log(),
+    )
 
 
 def test_equal_texts_are_no_negatives():
@@ -99,13 +119,20 @@ def test_no_loss_knows_the_lengths_of_rows(length):
 
 @pytest.mark.parametrize("difference", ["abs", "signed"])
 def test_softmax_over_entailment_pairs_is_cross_entropy_of_the_written_out_logits(difference):
-    labels, inputs = torch.arange(12) % 3, [random(12, 5), random(12, 5, seed=1), random(3, 15, seed=2), random(3)]
+    labels, inputs = (
+        torch.arange(12) % 3,
+        [random(12, 5), random(12, 5, seed=1), random(3, 15, seed=2), random(3)],
+    )
 
     def by_hand(u, v, weight, bias):
         third = (u - v).abs() if difference == "abs" else u - v
         logits = u @ weight[:, :5].T + v @ weight[:, 5:10].T + third @ weight[:, 10:].T + bias
         return F.cross_entropy(logits.float(), labels)
 
-    found = lambda u, v, weight, bias: softmax_nli(u, v, labels, weight, bias, difference=difference)  # noqa: E731
+    def found(u, v, weight, bias):
+        return softmax_nli(u, v, labels, weight, bias, difference=difference)
+
     assert_alike(found, by_hand, *inputs, rtol=1e-6, atol=1e-6)  # logits are in single precision
-    assert softmax_nli(*inputs[:2], labels, torch.zeros_like(inputs[2])).item() == pytest.approx(math.log(3))
+    assert softmax_nli(*inputs[:2], labels, torch.zeros_like(inputs[2])).item() == pytest.approx(
+        math.log(3)
+    )

@@ -47,7 +47,9 @@ def paper_by_hand(layers, loss):
 
 
 def code_by_hand(layers, loss, aligned=True):
-    """`compute_loss` and `compute_student_loss` of AngleESETrainer in AnglE 0.6.1, its random starts ours."""
+    """`compute_loss` and `compute_student_loss` of AngleESETrainer in AnglE 0.6.1, its random
+    starts ours.
+    """
     n_layers = len(layers) - 1
 
     def slimmed(i):
@@ -74,9 +76,11 @@ def test_the_printed_form_is_the_equations_and_the_released_one_the_released_cod
 
 
 def test_equals_the_loss_module_of_angle_and_one_block_has_no_shallow_layers():
-    # ESE of two blocks on four pairs without compression, computed with AnglE 0.6.1's AngleLoss (format A, its default
-    # weights) as `compute_loss` and `compute_student_loss` put it together
-    layers = [torch.sin(torch.arange(64, dtype=torch.float64).reshape(8, 8) * (1.3 + i)) for i in range(3)]
+    # ESE of two blocks on four pairs without compression, computed with AnglE 0.6.1's AngleLoss
+    # (format A, its default weights) as `compute_loss` and `compute_student_loss` put it together
+    layers = [
+        torch.sin(torch.arange(64, dtype=torch.float64).reshape(8, 8) * (1.3 + i)) for i in range(3)
+    ]
     labels = torch.tensor([1, 0, 0, 1])
     config = replace(ESPRESSO_FORMS["code"], strategy="none")
     loss = lambda X: angle_pairs(*X.chunk(2), labels, config=ANGLE_PRESETS["code"])  # noqa: E731
@@ -87,13 +91,21 @@ def test_equals_the_loss_module_of_angle_and_one_block_has_no_shallow_layers():
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"full_size_loss": True}, {"reduction": "mean"}, {"layer_weights": "uniform"}], ids=str
+    "changes",
+    [{}, {"full_size_loss": True}, {"reduction": "mean"}, {"layer_weights": "uniform"}],
+    ids=str,
 )
 def test_alpha_and_beta_weigh_the_two_processes(changes):
     layers = states()
-    express, compress = at(layers, alpha=1, beta=0, **changes), at(layers, alpha=0, beta=1, **changes)
+    express, compress = (
+        at(layers, alpha=1, beta=0, **changes),
+        at(layers, alpha=0, beta=1, **changes),
+    )
     assert at(layers, alpha=0.5, beta=3, **changes) == pytest.approx(0.5 * express + 3 * compress)
-    assert at(layers, **changes) != pytest.approx(express) and at(layers, alpha=0, beta=0, **changes) == 0
+    assert (
+        at(layers, **changes) != pytest.approx(express)
+        and at(layers, alpha=0, beta=0, **changes) == 0
+    )
 
 
 PER_BATCH, EMBEDDINGS = {"dependency": "per_batch"}, {"strategy": "embeddings"}
@@ -114,8 +126,12 @@ def test_every_switch_of_the_target_and_its_temperature_reach_the_loss(switches,
 
 def test_a_target_that_moves_adds_its_gradient():
     layers = states(2)
-    options = ({"size": SIZE, "config": EspressoConfig(stop_gradient=stop)} for stop in (True, False))
-    fixed, moving = (value_and_gradients(lambda *L, o=o: espresso(L, angle_of, **o), *layers) for o in options)
+    options = (
+        {"size": SIZE, "config": EspressoConfig(stop_gradient=stop)} for stop in (True, False)
+    )
+    fixed, moving = (
+        value_and_gradients(lambda *L, o=o: espresso(L, angle_of, **o), *layers) for o in options
+    )
     torch.testing.assert_close(fixed[0], moving[0])
     # dimensions beyond k get a gradient through the target only
     assert fixed[2][:, SIZE:].abs().max() == 0 and moving[2][:, SIZE:].abs().max() > 0
@@ -128,22 +144,36 @@ def test_learned_weights_settle_and_literal_ones_run_away():
     s = initial_log_weights(3).double()
     for point, expected in (
         (s, [1 - math.exp(-a) * part for a, part in zip(s.tolist(), parts, strict=True)]),
-        (torch.tensor(parts, dtype=torch.float64).log(), [0, 0, 0]),  # at s = ln(loss) every layer's share is 1
+        # At s = ln(loss) every layer's share is 1
+        (torch.tensor(parts, dtype=torch.float64).log(), [0, 0, 0]),
     ):
-        weighed = lambda w: espresso(layers, angle_of, size=SIZE, config=config, log_weights=w)  # noqa: E731
+
+        def weighed(log_weights):
+            return espresso(layers, angle_of, size=SIZE, config=config, log_weights=log_weights)
+
         _, gradient = value_and_gradients(weighed, point)
         assert gradient.tolist() == pytest.approx(expected, abs=1e-12)
-    mean = espresso(layers, angle_of, size=SIZE, config=replace(config, reduction="mean"), log_weights=s).item()
+    mean = espresso(
+        layers,
+        angle_of,
+        size=SIZE,
+        config=replace(config, reduction="mean"),
+        log_weights=s,
+    ).item()
     shares = sum(math.exp(-a) * part + a for a, part in zip(s.tolist(), parts, strict=True))
     assert mean == pytest.approx(last + shares / 3)
     # without the addition less weight is always better
     config = replace(config, layer_weights="learned_literal")
-    values = [espresso(layers, angle_of, size=SIZE, config=config, log_weights=s + a).item() for a in range(5)]
+    values = [
+        espresso(layers, angle_of, size=SIZE, config=config, log_weights=s + a).item()
+        for a in range(5)
+    ]
     assert values == sorted(values, reverse=True) and values[-1] > last
 
 
 def test_constant_embeddings_have_nothing_to_learn():
-    # under `cls` pooling layer 0 is one vector: the contrastive part is stuck at ln B, without gradient
+    # under `cls` pooling layer 0 is one vector: the contrastive part is stuck at ln B, without
+    # gradient
     layers = states()
     layers[0] = layers[0][:1].expand(TEXTS, DIM).contiguous()
     config = replace(ESPRESSO_FORMS["code"], strategy="none")
@@ -178,7 +208,9 @@ CASES = {
         (X, Y),
     ),
     "a classifier, which is cut in blocks": (
-        lambda loss: lambda u, v, weight, bias: loss(losses.softmax_nli)(u, v, LABELS, weight, bias),
+        lambda loss: (
+            lambda u, v, weight, bias: loss(losses.softmax_nli)(u, v, LABELS, weight, bias)
+        ),
         classified,
         (X, Y, random(3, 24, seed=2), random(3, seed=3)),
     ),

@@ -36,13 +36,25 @@ MISTAKES = [
     (lambda: losses.uniformity(X[:1]), "uniformity of 1 row"),
     (lambda: losses.angle_pairs(X, THREE, GRADES), r"x has shape \(6, 4\), y \(3, 4\)"),
     (lambda: losses.angle_pairs(X, Y, GRADES[:5]), r"labels has shape \(5,\): expected \(6,\)"),
-    (lambda: losses.angle_pairs(X, Y, torch.tensor([0, 1, 0, 1, 0, math.nan])), "label nan of pair 5"),
+    (
+        lambda: losses.angle_pairs(X, Y, torch.tensor([0, 1, 0, 1, 0, math.nan])),
+        "label nan of pair 5",
+    ),
     (lambda: losses.cosent(X, Y, GRADES, scale=-1.0), r"scale is -1\.0"),
-    (lambda: losses.in_batch_negatives(X, Y, GRADES, keys=GRADES), r"keys has shape \(6,\): expected \(12,\)"),
+    (
+        lambda: losses.in_batch_negatives(X, Y, GRADES, keys=GRADES),
+        r"keys has shape \(6,\): expected \(12,\)",
+    ),
     (lambda: losses.angle_triples(X, Y, THREE), r"shapes \(6, 4\), \(6, 4\), \(3, 4\)"),
     (lambda: losses.softmax_nli(X, Y, CLASSES + 1, WIDE[:3, :12]), "label 3: expected 0, 1 or 2"),
-    (lambda: losses.softmax_nli(X, Y, CLASSES[:5], WIDE[:3, :12]), "lengths differ: u has 6, labels has 5"),
-    (lambda: losses.softmax_nli(X, Y, CLASSES, WIDE[:3, :10]), r"weight has shape \(3, 10\): expected \(3, 12\)"),
+    (
+        lambda: losses.softmax_nli(X, Y, CLASSES[:5], WIDE[:3, :12]),
+        "lengths differ: u has 6, labels has 5",
+    ),
+    (
+        lambda: losses.softmax_nli(X, Y, CLASSES, WIDE[:3, :10]),
+        r"weight has shape \(3, 10\): expected \(3, 12\)",
+    ),
     (lambda: losses.nli_features(X, THREE), "expected one embedding per side"),
     (lambda: losses.nli_features(X, Y, difference="squared"), "unknown difference 'squared'"),
     (lambda: nested(()), r"dims are \[\]: expected at least one"),
@@ -56,14 +68,23 @@ MISTAKES = [
     (lambda: ese(LAYERS[:1]), "1 layers: expected layer 0 and at least one"),
     (lambda: ese([*LAYERS, X]), r"layers have shapes \(6, 4\), \(6, 8\)"),
     (lambda: ese(config=EspressoConfig(first_layer=5)), "first_layer is 5: the last layer is 4"),
-    (lambda: ese(config=LEARNED), r"has shape None: learned kinds need .* initial_log_weights\(3\)"),
-    (lambda: ese(log_weights=torch.zeros(3)), r"'log' and log_weights has shape \(3,\): .* the others take none"),
+    (
+        lambda: ese(config=LEARNED),
+        r"has shape None: learned kinds need .* initial_log_weights\(3\)",
+    ),
+    (
+        lambda: ese(log_weights=torch.zeros(3)),
+        r"'log' and log_weights has shape \(3,\): .* the others take none",
+    ),
     (lambda: ese(config=LEARNED, log_weights=torch.zeros(2)), r"log_weights has shape \(2,\)"),
     (lambda: target(9), "size is 9: expected 1 to 8"),
     (lambda: target(7, strategy="embeddings"), "size is 7: 6 texts have no more components"),
     (lambda: target(center=True), "center applies to strategy 'embeddings'"),
     (lambda: target(X=torch.ones(0, 8)), r"X has shape \(0, 8\)"),
-    (lambda: target(X=torch.ones(6, 8, requires_grad=True), decomposition="subspace"), "no gradient through"),
+    (
+        lambda: target(X=torch.ones(6, 8, requires_grad=True), decomposition="subspace"),
+        "no gradient through",
+    ),
 ]
 
 

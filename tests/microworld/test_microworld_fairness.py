@@ -31,7 +31,9 @@ def test_a_trained_encoder_reads_it_and_needs_the_order_of_words():
     pairs = load("stsb", split="test", source="microworld", limit=250)
     encoder = SentenceEncoder.load(MINILM, pooling="mean")
     sides = [[pairs.texts1, pairs.texts2], [shuffled(pairs.texts1), shuffled(pairs.texts2, seed=1)]]
-    in_order, out_of_order = (sts_spearman(*map(encoder.encode, both), pairs.scores) for both in sides)
+    in_order, out_of_order = (
+        sts_spearman(*map(encoder.encode, both), pairs.scores) for both in sides
+    )
     assert in_order >= 0.70 and out_of_order < in_order - 0.01
 
 

@@ -22,7 +22,7 @@ LABELS = {
     "sst2": ["0", "1"],
     "nli": ["contradiction", "entailment", "neutral"],
 }
-"""of the real sets"""
+"""Of the real sets."""
 
 
 @pytest.mark.parametrize("name", [name for name in SIZES if name not in ("glove", "wiki")])
@@ -30,7 +30,9 @@ def test_every_set_has_its_size_and_labels_and_its_bytes_depend_on_the_seed_alon
     for split, size in SIZES[name].items():
         data = microworld(name, split=split)
         assert len(data) == size and data.split == split and data.source == "microworld"
-        again, other = (texts_of(load(name, split=split, source="microworld", seed=seed)) for seed in (0, 1))
+        again, other = (
+            texts_of(load(name, split=split, source="microworld", seed=seed)) for seed in (0, 1)
+        )
         assert texts_of(data) == again != other
     assert name not in LABELS or np.unique(microworld(name).labels).tolist() == LABELS[name]
 
@@ -61,8 +63,14 @@ def test_two_wordings_of_a_frame_share_few_content_words():
     function = re.compile(  # words that carry the template rather than the frame
         r"\b(the|an?|it|was|that|did|not|is|this|what|there|by|in|on|at|of|to|had|got|never|with|one)\b"
     )
-    words = ([set(re.findall(r"[a-z]+", function.sub(" ", t.lower()))) for t in side.texts] for side in (first, second))
-    assert np.mean([len(one & other) / len(one | other) for one, other in zip(*words, strict=True)]) < 0.25
+    words = (
+        [set(re.findall(r"[a-z]+", function.sub(" ", t.lower()))) for t in side.texts]
+        for side in (first, second)
+    )
+    assert (
+        np.mean([len(one & other) / len(one | other) for one, other in zip(*words, strict=True)])
+        < 0.25
+    )
     assert (first.templates != second.templates).mean() > 0.9 and len(TEMPLATES) >= 12
 
 
@@ -79,7 +87,10 @@ def test_entailment_is_not_given_away_by_negation():
 def test_paraphrases_and_their_hard_negatives_overlap_alike():
     texts1, texts2, labels = paraphrases(World(), 1000, np.random.default_rng(0))
     words1, words2 = ([set(text.lower().split()) for text in side] for side in (texts1, texts2))
-    overlap, labels = np.array([len(a & b) for a, b in zip(words1, words2, strict=True)]), np.array(labels)
+    overlap, labels = (
+        np.array([len(a & b) for a, b in zip(words1, words2, strict=True)]),
+        np.array(labels),
+    )
     assert abs(overlap[labels == "1"].mean() - overlap[labels == "0"].mean()) < 0.5
 
 
@@ -105,11 +116,28 @@ def test_counted_word_vectors_know_what_goes_together():
 
 
 def test_verbs_articles_and_plurals_agree():
-    verbs = ["look at|looked at|looked at|looking at", "carry|carried|carried|carrying", "hide|hid|hidden|hiding"]
-    verbs += ["drag|dragged|dragged|dragging", "free|freed|freed|freeing", "envy|envied|envied|envying"]
+    verbs = [
+        "look at|looked at|looked at|looking at",
+        "carry|carried|carried|carrying",
+        "hide|hid|hidden|hiding",
+    ]
+    verbs += [
+        "drag|dragged|dragged|dragging",
+        "free|freed|freed|freeing",
+        "envy|envied|envied|envying",
+    ]
     assert ["|".join(inflect(forms.split("|")[0])) for forms in verbs] == verbs
-    assert [with_article(noun) for noun in ("old car", "usual car", "dog")] == ["an old car", "a usual car", "a dog"]
-    plurals = {"child": "children", "lorry": "lorries", "watch": "watches", "wild wolf": "wild wolves"}
+    assert [with_article(noun) for noun in ("old car", "usual car", "dog")] == [
+        "an old car",
+        "a usual car",
+        "a dog",
+    ]
+    plurals = {
+        "child": "children",
+        "lorry": "lorries",
+        "watch": "watches",
+        "wild wolf": "wild wolves",
+    }
     assert [plural(noun) for noun in plurals] == list(plurals.values())
     rng = np.random.default_rng(0)
     for text in render(drop(World().draw(2000, rng), rng), rng).texts:

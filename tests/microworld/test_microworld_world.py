@@ -29,7 +29,9 @@ def test_similarity_of_full_frames_is_the_weighted_sum_and_denial_costs_three_fi
     np.testing.assert_allclose(world.similarity(f, g), expected)
     g[:, POLARITY] = 1 - g[:, POLARITY]
     np.testing.assert_allclose(world.similarity(f, g), 0.4 * expected)
-    assert np.isclose(world.weights.sum(), 1) and (world.weights[:3] > world.weights[3:].max()).all()
+    assert (
+        np.isclose(world.weights.sum(), 1) and (world.weights[:3] > world.weights[3:].max()).all()
+    )
 
 
 def test_every_frame_of_a_small_world_gives_the_spectrum_exactly():
@@ -45,8 +47,13 @@ def test_no_frame_is_in_two_splits():
     world, rng = World(factors=5, values=4), np.random.default_rng(0)
     frames = drop(world.draw(5000, rng), rng)
     splits = {split: in_split(frames.T, split) for split in ("train", "dev", "test")}
-    assert (sum(inside.astype(int) for inside in splits.values()) == 1).all() and in_split(frames.T, "all").all()
-    assert [in_split(frame, "dev") for frame in frames.tolist()] == splits["dev"].tolist(), "of one or of many the same"
+    assert (sum(inside.astype(int) for inside in splits.values()) == 1).all() and in_split(
+        frames.T,
+        "all",
+    ).all()
+    assert [in_split(frame, "dev") for frame in frames.tolist()] == splits["dev"].tolist(), (
+        "of one or of many the same"
+    )
     shares = [in_split(World().draw(20000, rng).T, split).mean() for split in splits]
     np.testing.assert_allclose(shares, [0.6, 0.1, 0.3], atol=0.015)
 
@@ -65,8 +72,14 @@ def test_pairs_keep_to_their_split_and_spread_over_the_scale():
         (lambda: World(factors=2), "factors is 2: expected 3 to 8"),
         (lambda: World(values=1), "values is 1: expected at least 2"),
         (lambda: World().dimension(1.5), "share is 1.5"),
-        (lambda: World(factors=4).similarity(np.zeros((3, 5), int), np.zeros((3, 5), int)), r"shape \(3, 5\)"),
-        (lambda: World(factors=4).similarity(np.zeros((3, 4), int), np.zeros((2, 4), int)), "lengths differ"),
+        (
+            lambda: World(factors=4).similarity(np.zeros((3, 5), int), np.zeros((3, 5), int)),
+            r"shape \(3, 5\)",
+        ),
+        (
+            lambda: World(factors=4).similarity(np.zeros((3, 4), int), np.zeros((2, 4), int)),
+            "lengths differ",
+        ),
         (lambda: World(factors=4).ideal_embeddings(np.full((1, 4), ABSENT)), "lacks its agent"),
     ],
 )

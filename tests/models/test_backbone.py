@@ -1,4 +1,6 @@
-"""Backbones: whose states are read, who sees whom, on whichever side the padding is, wherever a run stops."""
+"""Backbones: whose states are read, who sees whom, on whichever side the padding is, wherever a run
+stops.
+"""
 
 import copy
 
@@ -14,7 +16,13 @@ from repro.types import InputError
 
 IDS = torch.tensor([[2, 40, 41, 42, 43, 44, 3], [2, 50, 51, 52, 3, 0, 0]])
 MASK = (IDS != 0).long()
-SIZES = {"vocab_size": 60, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 2}
+SIZES = {
+    "vocab_size": 60,
+    "hidden_size": 16,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+}
 BOTH = pytest.mark.parametrize("family", ["qwen2", "llama"])
 ATTENTION = pytest.mark.parametrize("attention", ["sdpa", "eager"])
 DIRECTIONS = pytest.mark.parametrize("bidirectional", [False, True])
@@ -182,14 +190,25 @@ def test_a_network_that_takes_no_text_as_long_as_it_should_is_refused():
 @BOTH
 @ATTENTION
 @DIRECTIONS
-def test_editing_the_last_token_changes_the_first_state_iff_bidirectional(family, attention, bidirectional, load):
+def test_editing_the_last_token_changes_the_first_state_iff_bidirectional(
+    family,
+    attention,
+    bidirectional,
+    load,
+):
     backbone = load(family, attention, bidirectional=bidirectional)
     edited = IDS.clone()
     edited[0, 6] = edited[1, 4] = 99
     for mask in (MASK, None):
-        for before, after in zip(run(backbone, IDS, mask)[1:], run(backbone, edited, mask)[1:], strict=True):
+        for before, after in zip(
+            run(backbone, IDS, mask)[1:],
+            run(backbone, edited, mask)[1:],
+            strict=True,
+        ):
             for row in (0, 1):
-                assert (not torch.allclose(before[row, 0], after[row, 0], atol=1e-7)) == bidirectional
+                assert (
+                    not torch.allclose(before[row, 0], after[row, 0], atol=1e-7)
+                ) == bidirectional
 
 
 @BOTH
@@ -197,12 +216,14 @@ def test_editing_the_last_token_changes_the_first_state_iff_bidirectional(family
 def test_both_kinds_of_attention_and_half_precision_agree(family, bidirectional, load):
     fast, plain = (load(family, kind, bidirectional=bidirectional) for kind in ("sdpa", "eager"))
     expected = run(plain, IDS, MASK)
-    for backbone in (fast, plain):  # under autocast the mask's lowest single-precision number has no like in bfloat16
+    # Under autocast the mask's lowest single-precision number has no like in bfloat16
+    for backbone in (fast, plain):
         with torch.autocast("cpu", torch.bfloat16):
             close(run(backbone, IDS, MASK), expected, atol=0.05, rtol=0.05)
 
 
-@pytest.mark.parametrize("family", ["qwen2", "llama", "gpt2"])  # the last adds a vector per place, to be shifted too
+# The last adds a vector per place, to be shifted too
+@pytest.mark.parametrize("family", ["qwen2", "llama", "gpt2"])
 @ATTENTION
 @DIRECTIONS
 def test_padding_may_stand_on_either_side_or_be_absent(family, attention, bidirectional, load):
@@ -211,31 +232,57 @@ def test_padding_may_stand_on_either_side_or_be_absent(family, attention, bidire
     alone = [run(backbone, IDS[:1]), run(backbone, IDS[1:, :5])]
     layers = zip(run(backbone, IDS, MASK), run(backbone, shifted, moved), strict=True)
     for layer, (right_states, left_states) in enumerate(layers):
-        torch.testing.assert_close(left_states[moved.bool()], right_states[MASK.bool()], rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            left_states[moved.bool()],
+            right_states[MASK.bool()],
+            rtol=0,
+            atol=1e-5,
+        )
         for row, length in ((0, 7), (1, 5)):
-            torch.testing.assert_close(right_states[row, :length], alone[row][layer][0], rtol=0, atol=1e-5)
+            torch.testing.assert_close(
+                right_states[row, :length],
+                alone[row][layer][0],
+                rtol=0,
+                atol=1e-5,
+            )
 
 
 @BOTH
 @DIRECTIONS
 @pytest.mark.parametrize("final_norm", ["last", "all", "none"])
-def test_an_early_stop_equals_that_layer_of_a_full_run_and_saves_the_rest(family, bidirectional, final_norm, load):
+def test_an_early_stop_equals_that_layer_of_a_full_run_and_saves_the_rest(
+    family,
+    bidirectional,
+    final_norm,
+    load,
+):
     backbone = load(family, bidirectional=bidirectional, final_norm=final_norm)
     full = run(backbone, IDS, MASK)
     assert backbone.blocks_run == backbone.n_layers
     for layer in range(backbone.n_layers + 1):
         backbone.blocks_run = 0
-        torch.testing.assert_close(run(backbone, IDS, MASK, [layer])[0], full[layer], rtol=0, atol=1e-6)
+        torch.testing.assert_close(
+            run(backbone, IDS, MASK, [layer])[0],
+            full[layer],
+            rtol=0,
+            atol=1e-6,
+        )
         assert backbone.blocks_run == layer
 
 
 @BOTH
 def test_final_norm_says_which_states_pass_it(family, load):
-    raw, last, every = (run(load(family, final_norm=form), IDS, MASK) for form in ("none", "last", "all"))
+    raw, last, every = (
+        run(load(family, final_norm=form), IDS, MASK) for form in ("none", "last", "all")
+    )
     backbone = load(family)
     norm = backbone.model.norm
     with torch.no_grad():
-        expected = backbone.model(input_ids=IDS, attention_mask=MASK, output_hidden_states=True).hidden_states
+        expected = backbone.model(
+            input_ids=IDS,
+            attention_mask=MASK,
+            output_hidden_states=True,
+        ).hidden_states
         close(last, expected)
         close(every, [norm(states) for states in raw])
         close(last, [*raw[:-1], norm(raw[-1])])
@@ -244,11 +291,19 @@ def test_final_norm_says_which_states_pass_it(family, load):
         close(run(backbone, IDS, MASK)[1:], [norm(raw[1])], atol=1e-6)
 
 
-NORMS = {"qwen2": "norm", "gpt2": "ln_f", "opt": "decoder.final_layer_norm", "phi": "final_layernorm"}
+NORMS = {
+    "qwen2": "norm",
+    "gpt2": "ln_f",
+    "opt": "decoder.final_layer_norm",
+    "phi": "final_layernorm",
+}
 NORMS |= {"megatron-bert": "encoder.ln", "esm": "encoder.emb_layer_norm_after"}
 
 
-@pytest.mark.parametrize(("family", "name"), [*NORMS.items(), ("modernbert", "final_norm"), ("roberta", None)])
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [*NORMS.items(), ("modernbert", "final_norm"), ("roberta", None)],
+)
 def test_the_final_norm_is_found_in_other_families(family, name):
     more = {"ffn_dim": 24, "word_embed_proj_dim": 16, "num_key_value_heads": 2}
     more |= {"pad_token_id": 0, "mask_token_id": 4}
@@ -257,10 +312,16 @@ def test_the_final_norm_is_found_in_other_families(family, name):
 
 
 def test_what_cannot_be_a_backbone_is_refused(decoders):
-    with pytest.raises(InputError, match="unknown final_norm 'first': choose one of last, all, none"):
+    with pytest.raises(
+        InputError,
+        match="unknown final_norm 'first': choose one of last, all, none",
+    ):
         load_backbone(decoders["llama"], final_norm="first")
-    # a Bloom builds its own mask from positions: letting it run causally in silence would be a wrong result
-    model = transformers.BloomModel(transformers.BloomConfig(vocab_size=50, hidden_size=16, n_layer=2, n_head=2))
+    # a Bloom builds its own mask from positions: letting it run causally in silence would be a
+    # wrong result
+    model = transformers.BloomModel(
+        transformers.BloomConfig(vocab_size=50, hidden_size=16, n_layer=2, n_head=2)
+    )
     with pytest.raises(InputError, match="BloomModel stays causal under bidirectional=True"):
         Backbone(model, None, name="bloom", max_length=16, bidirectional=True)
 
@@ -282,18 +343,34 @@ def test_one_vector_for_all_texts_is_refused_as_the_encoders_fault(decoders, sen
 
 
 @BOTH
-def test_a_decoder_is_read_at_its_last_token_and_a_saved_one_sees_as_it_did(family, decoders, sentences, tmp_path):
+def test_a_decoder_is_read_at_its_last_token_and_a_saved_one_sees_as_it_did(
+    family,
+    decoders,
+    sentences,
+    tmp_path,
+):
     encoder = SentenceEncoder.load(decoders[family])
     assert encoder.pooling == "last" and len(np.unique(encoder.encode(sentences[:9]), axis=0)) == 9
     assert SentenceEncoder.load(decoders[family], bidirectional=True).pooling == "cls"
-    encoder = SentenceEncoder.load(decoders[family], pooling="mean", bidirectional=True, final_norm="all")
+    encoder = SentenceEncoder.load(
+        decoders[family],
+        pooling="mean",
+        bidirectional=True,
+        final_norm="all",
+    )
     encoder.save(tmp_path / "saved")
     loaded = SentenceEncoder.load(str(tmp_path / "saved"))
-    assert loaded.encode_layers(sentences[:6]).tobytes() == encoder.encode_layers(sentences[:6]).tobytes()
+    assert (
+        loaded.encode_layers(sentences[:6]).tobytes()
+        == encoder.encode_layers(sentences[:6]).tobytes()
+    )
     loaded.backbone.keep(1)
     loaded.save(tmp_path / "cut")
     assert SentenceEncoder.load(str(tmp_path / "cut")).n_layers == 1
     causal = SentenceEncoder.load(str(tmp_path / "saved"), bidirectional=False, final_norm="last")
     plain = SentenceEncoder.load(decoders[family], pooling="mean")
-    assert causal.encode_layers(sentences[:6]).tobytes() == plain.encode_layers(sentences[:6]).tobytes()
+    assert (
+        causal.encode_layers(sentences[:6]).tobytes()
+        == plain.encode_layers(sentences[:6]).tobytes()
+    )
     assert not np.allclose(causal.encode(sentences[:6]), encoder.encode(sentences[:6]), atol=1e-4)

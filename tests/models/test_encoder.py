@@ -30,7 +30,8 @@ def test_every_row_is_packed_once_and_no_batch_is_over_budget(budget):
     assert list(pack_by_tokens([], budget)) == []
     halves = [4] * 6 + [3] * 6  # a batch that is half full ends where the length changes
     assert [len(batch) for batch in pack_by_tokens(halves, 40)] == [6, 6]
-    assert [len(batch) for batch in pack_by_tokens(halves, 100)] == [12]  # six of 25: too few to travel alone
+    # Six of 25: too few to travel alone
+    assert [len(batch) for batch in pack_by_tokens(halves, 100)] == [12]
 
 
 @pytest.mark.parametrize("name", pooling.NAMES)
@@ -43,8 +44,13 @@ def test_packed_batches_equal_one_by_one(name, tiny, texts, monkeypatch):
         single = np.vstack([encoder.encode([text], readout=readout) for text in texts])
         np.testing.assert_allclose(X, single, atol=1e-5)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    np.testing.assert_allclose(encoder.encode(texts, readout="encoder", normalize=True), unit, atol=1e-6)
-    np.testing.assert_allclose(encoder.encode(texts), encoder.pooler.project(X), atol=1e-6)  # the pooler reads h
+    np.testing.assert_allclose(
+        encoder.encode(texts, readout="encoder", normalize=True),
+        unit,
+        atol=1e-6,
+    )
+    # The pooler reads h
+    np.testing.assert_allclose(encoder.encode(texts), encoder.pooler.project(X), atol=1e-6)
 
 
 def test_equal_texts_are_encoded_once_and_get_the_same_bytes(encoder, texts):
@@ -91,7 +97,8 @@ def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
     for layer in (0, 1, 2):
         encoder.backbone.blocks_run = 0
         np.testing.assert_allclose(encoder.encode(texts, layer=layer), full[layer], atol=1e-6)
-        assert encoder.backbone.blocks_run == (max(layer, 1) if name == "avg_first_last" else layer)  # one batch
+        # One batch
+        assert encoder.backbone.blocks_run == (max(layer, 1) if name == "avg_first_last" else layer)
     np.testing.assert_allclose(encoder.encode_layers(texts, [1, 0]), full[[1, 0]], atol=1e-6)
 
 
@@ -103,11 +110,17 @@ def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(enco
     with pytest.raises(TypeError, match="texts is one string"):
         encoder.encode("hello")
     for layer in (-1, 3):
-        with pytest.raises(InputError, match=rf"layer {layer} of .*: expected 0 \(embedding output\) to 2"):
+        with pytest.raises(
+            InputError,
+            match=rf"layer {layer} of .*: expected 0 \(embedding output\) to 2",
+        ):
             encoder.encode(["a"], layer=layer)
     with pytest.raises(InputError, match="unknown readout 'cls': choose one of encoder, pooler"):
         encoder.encode(["a"], readout="cls")
-    with pytest.raises(InputError, match="unknown pooling 'max': choose one of cls, mean, last, avg_first_last"):
+    with pytest.raises(
+        InputError,
+        match="unknown pooling 'max': choose one of cls, mean, last, avg_first_last",
+    ):
         SentenceEncoder.load(tiny, pooling="max")
 
 
@@ -122,4 +135,6 @@ def test_save_and_load_round_trip(tiny, texts, tmp_path, dim):
     assert loaded.texts_truncated > 0
     again = SentenceEncoder.load(str(tmp_path / "saved"), dim=3, pooling="cls")
     assert (again.dim, again.pooling) == (3, "cls")
-    assert {path.suffix for path in (tmp_path / "saved").iterdir()} == {".json", ".safetensors"}, "nothing pickled"
+    assert {path.suffix for path in (tmp_path / "saved").iterdir()} == {".json", ".safetensors"}, (
+        "nothing pickled"
+    )

@@ -1,4 +1,6 @@
-"""Low-rank adapters: only they are trained, they start as nothing, and merging changes no output."""
+"""Low-rank adapters: only they are trained, they start as nothing, and merging changes no
+output.
+"""
 
 import shutil
 
@@ -35,14 +37,18 @@ def states(backbone):
         return torch.stack(backbone(ids, layers=range(backbone.n_layers + 1)))
 
 
-def test_a_fresh_adapter_changes_no_output_a_taught_one_does_and_their_numbers_are_counted_by_rank(folder):
+def test_a_fresh_adapter_changes_no_output_a_taught_one_does_and_their_numbers_are_counted_by_rank(
+    folder,
+):
     backbone = load_backbone(folder)
     before = states(backbone)
     sizes = [backbone.model.get_submodule(name).weight.shape for name in targets(backbone)]
     assert len(sizes) == backbone.n_layers * (6 if folder.endswith("tiny") else 7)
     assert torch.equal(states(add_lora(backbone, SMALL, seed=0)), before)
     trainable = [p for p in backbone.parameters() if p.requires_grad]
-    assert sum(p.numel() for p in trainable) == sum(SMALL.rank * (rows + columns) for rows, columns in sizes)
+    assert sum(p.numel() for p in trainable) == sum(
+        SMALL.rank * (rows + columns) for rows, columns in sizes
+    )
     assert not torch.allclose(states(taught(backbone))[1:], before[1:])
     with pytest.raises(InputError, match=r"is called 'c_attn': choose among .*(query|q_proj)"):
         add_lora(load_backbone(folder), LoraConfig(targets=("c_attn",)), seed=0)
@@ -50,7 +56,10 @@ def test_a_fresh_adapter_changes_no_output_a_taught_one_does_and_their_numbers_a
 
 def test_the_same_seed_draws_the_same_adapters_and_leaves_other_draws_alone(tiny):
     def drawn(seed):
-        return [w.clone() for w in adapter_weights(add_lora(load_backbone(tiny), SMALL, seed=seed)).values()]
+        return [
+            w.clone()
+            for w in adapter_weights(add_lora(load_backbone(tiny), SMALL, seed=seed)).values()
+        ]
 
     torch.manual_seed(11)
     expected = torch.rand(3)
@@ -62,7 +71,11 @@ def test_the_same_seed_draws_the_same_adapters_and_leaves_other_draws_alone(tiny
 
 
 def test_named_targets_and_their_scale(tiny):
-    backbone = add_lora(load_backbone(tiny), LoraConfig(rank=2, alpha=6, dropout=0.3, targets=("query",)), seed=0)
+    backbone = add_lora(
+        load_backbone(tiny),
+        LoraConfig(rank=2, alpha=6, dropout=0.3, targets=("query",)),
+        seed=0,
+    )
     layers = {name.split(".lora_")[0] for name in adapter_weights(backbone)}
     assert layers == {f"encoder.layer.{n}.attention.self.query" for n in (0, 1)}
     query = taught(backbone).model.get_submodule("encoder.layer.0.attention.self.query")
@@ -86,7 +99,11 @@ def saved(folder, tmp_path):
 
 def test_only_adapters_are_saved_and_come_back_beside_their_base(saved, sentences):
     encoder, place = saved
-    assert sorted(path.name for path in place.iterdir()) == ["adapter.safetensors", "encoder.json", "manifest.json"]
+    assert sorted(path.name for path in place.iterdir()) == [
+        "adapter.safetensors",
+        "encoder.json",
+        "manifest.json",
+    ]
     assert set(load_file(place / "adapter.safetensors")) == set(adapter_weights(encoder.backbone))
     loaded = SentenceEncoder.load(str(place))
     assert (loaded.pooling, loaded.backbone.lora) == ("mean", LoraConfig(rank=3, alpha=3))
@@ -94,7 +111,11 @@ def test_only_adapters_are_saved_and_come_back_beside_their_base(saved, sentence
     assert loaded.encode(sentences[:9]).tobytes() == encoder.encode(sentences[:9]).tobytes()
 
 
-def test_a_base_is_found_from_anywhere_cut_again_and_refused_with_other_bytes(tiny, tmp_path, monkeypatch):
+def test_a_base_is_found_from_anywhere_cut_again_and_refused_with_other_bytes(
+    tiny,
+    tmp_path,
+    monkeypatch,
+):
     base = tmp_path / "base"
     shutil.copytree(tiny, base)
     monkeypatch.chdir(tmp_path)
@@ -109,7 +130,10 @@ def test_a_base_is_found_from_anywhere_cut_again_and_refused_with_other_bytes(ti
     name = next(name for name in weights if "intermediate" in name and weights[name].ndim == 2)
     weights[name][0, 0] += 1e-3
     save_file(weights, base / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=rf"were trained beside {base} with weights [0-9a-f]{{16}}, but those it has"):
+    with pytest.raises(
+        InputError,
+        match=rf"were trained beside {base} with weights [0-9a-f]{{16}}, but those it has",
+    ):
         SentenceEncoder.load(str(tmp_path / "adapted"))
 
 

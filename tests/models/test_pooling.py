@@ -23,7 +23,8 @@ def test_padding_that_is_masked_changes_nothing(name):
     wide_mask = torch.cat([mask, torch.zeros(3, 4, dtype=mask.dtype)], dim=1)
     expected = pooling.pool(STATES, mask, name)
     torch.testing.assert_close(pooling.pool(wider, wide_mask, name), expected, rtol=0, atol=1e-5)
-    one = pooling.pool(STATES[:, :1], torch.ones(3, 1, dtype=torch.int64), name)  # nothing to choose
+    # Nothing to choose
+    one = pooling.pool(STATES[:, :1], torch.ones(3, 1, dtype=torch.int64), name)
     torch.testing.assert_close(one, STATES[:, 0])
     with pytest.raises(InputError, match="text 1 of the batch has no unmasked token"):
         pooling.pool(STATES, mask_of(5, 0, 1, width=5), name)
@@ -35,7 +36,8 @@ def test_each_reads_what_it_says():
     expected = torch.stack([STATES[0].mean(0), STATES[1, :3].mean(0), STATES[2, 0]])
     torch.testing.assert_close(pooling.pool(STATES, mask, "mean"), expected)
     torch.testing.assert_close(pooling.pool(STATES, mask, "last"), STATES[[0, 1, 2], [4, 2, 0]])
-    torch.testing.assert_close(pooling.pool(STATES, mask.flip(1), "last"), STATES[:, 4])  # padded on the left
+    # Padded on the left
+    torch.testing.assert_close(pooling.pool(STATES, mask.flip(1), "last"), STATES[:, 4])
 
 
 # the pooler
@@ -61,7 +63,10 @@ def test_initial_weights_are_wangs_belong_to_seed_and_dim_and_leave_the_global_s
     weights = {dim: pooler.initialise(0).linear.weight for dim, pooler in sweep.items()}
     assert torch.equal(torch.rand(3), expected)
     assert weights[512].mean().item() == pytest.approx(0, abs=2e-4)
-    assert weights[512].std().item() == pytest.approx(0.02, rel=0.01) and not sweep[512].linear.bias.any()
+    assert (
+        weights[512].std().item() == pytest.approx(0.02, rel=0.01)
+        and not sweep[512].linear.bias.any()
+    )
     assert torch.equal(weights[8], Pooler(256, 8).initialise(0).linear.weight)
     assert not torch.equal(Pooler(256, 8).initialise(1).linear.weight, weights[8])
     assert not torch.equal(weights[16][:8], weights[8])

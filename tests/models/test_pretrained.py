@@ -1,4 +1,6 @@
-"""Which bytes a name stands for, and that no others are read: whole, unchanged, of one model; else one clear error."""
+"""Which bytes a name stands for, and that no others are read: whole, unchanged, of one model; else
+one clear error.
+"""
 
 import hashlib
 import json
@@ -26,8 +28,12 @@ from rivals.loaders import SYSTEMS
 
 DEEP = b"[" * 100_000
 READ_BY_US = (
-    *("manifest.json", "encoder.json", "modules.json", "sentence_bert_config.json"),
-    *("1_Pooling/config.json", "config_sentence_transformers.json"),
+    "manifest.json",
+    "encoder.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "1_Pooling/config.json",
+    "config_sentence_transformers.json",
 )
 
 
@@ -73,18 +79,27 @@ def minilm(tmp_path, monkeypatch):
     return package / "model"
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "1_Pooling/config.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["model.safetensors", "config.json", "tokenizer.json", "1_Pooling/config.json"],
+)
 def test_a_network_of_others_is_refused_unless_every_file_is_the_published_one(name, minilm):
     assert locate(MINILM) == minilm
     (minilm / name).unlink()
     with pytest.raises(InputError, match=f"{name} is missing: reinstall it"):
         load_backbone(MINILM)
     (minilm / name).write_text("{}")
-    with pytest.raises(InputError, match=rf"{name} has sha256 44136fa355b.*, not the published one"):
+    with pytest.raises(
+        InputError,
+        match=rf"{name} has sha256 44136fa355b.*, not the published one",
+    ):
         load_backbone(MINILM)
 
 
-def test_a_network_of_others_is_refused_with_a_file_that_was_added_or_without_its_package(minilm, monkeypatch):
+def test_a_network_of_others_is_refused_with_a_file_that_was_added_or_without_its_package(
+    minilm,
+    monkeypatch,
+):
     (minilm / "added_tokens.json").write_text("{}")
     with pytest.raises(InputError, match=r"added_tokens.json is no file of the published network"):
         load_backbone(MINILM)
@@ -93,7 +108,12 @@ def test_a_network_of_others_is_refused_with_a_file_that_was_added_or_without_it
         load_backbone(MINILM)
 
 
-def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny, tmp_path, monkeypatch):
+def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(
+    copy,
+    tiny,
+    tmp_path,
+    monkeypatch,
+):
     model, commit = tmp_path / "hub" / "models--somebody--tiny", 5 * "0123abcd"
     snapshot = Path(shutil.copytree(copy(), model / "snapshots" / commit))
     (model / "refs").mkdir()
@@ -111,15 +131,23 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny,
     assert identity("nobody/nothing") == "nobody/nothing"
     (model / "refs" / "main").write_text("a later one")
     monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", commit)
-    assert identity("somebody/tiny") == f"somebody/tiny@{commit}", "the one that is read, whatever main is"
+    assert identity("somebody/tiny") == f"somebody/tiny@{commit}", (
+        "the one that is read, whatever main is"
+    )
     monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", "f" * 40)
     with pytest.raises(InputError, match="not in the hub's cache on this machine at commit ffff"):
         SentenceEncoder.load("somebody/tiny")
 
 
 def test_every_network_that_the_papers_name_has_its_commit():
-    backbones = {name for name, _ in (*RECIPES, *ANGLE_RECIPES)} | {PROFILES["paper"].train.backbone}
-    named = {*PAPER, *(system.hub for system in SYSTEMS.values() if system.hub), *filter(is_hub_id, backbones)}
+    backbones = {name for name, _ in (*RECIPES, *ANGLE_RECIPES)} | {
+        PROFILES["paper"].train.backbone
+    }
+    named = {
+        *PAPER,
+        *(system.hub for system in SYSTEMS.values() if system.hub),
+        *filter(is_hub_id, backbones),
+    }
     assert named - {"e5-small-en"} <= set(COMMITS)
     assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in COMMITS.values())
 
@@ -128,7 +156,11 @@ def test_every_network_that_the_papers_name_has_its_commit():
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "qwen2"])
-def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(family, copy, sentences):
+def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(
+    family,
+    copy,
+    sentences,
+):
     folder = copy(family)
     assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
     (folder / "tokenizer.json").unlink()
@@ -147,10 +179,19 @@ def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(f
         ("model.safetensors", b"\xff" * 100, "SafetensorError"),
         ("config.json", None, r"has no config\.json"),
         ("config.json", {"num_hidden_layers": 0}, "has no list of blocks"),
-        ("config.json", {"num_hidden_layers": 3}, r"bert' lack encoder\.layer\.2\."),  # would be left random
-        ("config.json", {"max_position_embeddings": 9}, r"position_embeddings.weight is \(48, 32\), expected \(9"),
+        # Would be left random
+        ("config.json", {"num_hidden_layers": 3}, r"bert' lack encoder\.layer\.2\."),
+        (
+            "config.json",
+            {"max_position_embeddings": 9},
+            r"position_embeddings.weight is \(48, 32\), expected \(9",
+        ),
         ("1_Pooling/config.json", b"[", "not valid JSON"),
-        ("sentence_bert_config.json", b'{"max_seq_length": -3}', "reads -3 tokens of a text: expected 3 at least"),
+        (
+            "sentence_bert_config.json",
+            b'{"max_seq_length": -3}',
+            "reads -3 tokens of a text: expected 3 at least",
+        ),
         ("modules.json", b'["x"]', "expected a list of parts with type and path"),
         ("manifest.json", b"{", r"manifest\.json is not valid JSON"),
         *((name, DEEP, rf"{name} is not valid JSON \(nested too deeply\)") for name in READ_BY_US),
@@ -245,7 +286,10 @@ def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, t
     content = bytearray((tmp_path / "saved" / file).read_bytes())
     content[-9] ^= 1
     (tmp_path / "saved" / file).write_bytes(content)
-    assert re.search(rf"{file} (has changed since it was written|is not valid JSON)", refusal(tmp_path / "saved"))
+    assert re.search(
+        rf"{file} (has changed since it was written|is not valid JSON)",
+        refusal(tmp_path / "saved"),
+    )
     (tmp_path / "saved" / file).unlink()
     assert f"{file} is missing" in refusal(tmp_path / "saved")
 
@@ -276,13 +320,17 @@ def test_memory_that_runs_out_is_not_told_as_a_damaged_folder(tiny, monkeypatch)
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
 def test_a_changed_blob_of_the_hubs_cache_is_refused(file, copy, tmp_path):
-    """Large files are blobs named by their sha256, small ones by git's sha1; the snapshot links to them."""
+    """Large files are blobs named by their sha256, small ones by git's sha1; the snapshot links to
+    them.
+    """
     snapshot, blobs = copy(), tmp_path / "blobs"
     blobs.mkdir()
     for path in list(snapshot.iterdir()):
         content = path.read_bytes()
         small = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-        blob = blobs / (hashlib.sha256(content).hexdigest() if path.suffix == ".safetensors" else small)
+        blob = blobs / (
+            hashlib.sha256(content).hexdigest() if path.suffix == ".safetensors" else small
+        )
         path.rename(blob)
         path.symlink_to(blob)
     SentenceEncoder.load(str(snapshot))

@@ -20,8 +20,15 @@ from repro.reducers import make_reducer
 from repro.rows import read_rows
 from repro.types import InputError, unit_rows
 
-TEXTS = ["a dog sleeps on the mat", "the cook thanked the driver", "why did the teacher leave the old town so early?"]
-PROMPTS = {"prompts": {"query": "query: ", "passage": "passage: "}, "default_prompt_name": "passage"}
+TEXTS = [
+    "a dog sleeps on the mat",
+    "the cook thanked the driver",
+    "why did the teacher leave the old town so early?",
+]
+PROMPTS = {
+    "prompts": {"query": "query: ", "passage": "passage: "},
+    "default_prompt_name": "passage",
+}
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
 
@@ -36,9 +43,15 @@ def note(folder, name, values):
 
 def write_modules(folder, *kinds, **notes):
     """`modules.json` with these parts after the network, and the settings of some."""
-    parts = [("Transformer", ""), *((kind, f"{number}_{kind}") for number, kind in enumerate(kinds, 1))]
+    parts = [
+        ("Transformer", ""),
+        *((kind, f"{number}_{kind}") for number, kind in enumerate(kinds, 1)),
+    ]
     package = "sentence_transformers.models"
-    listed = [{"idx": i, "name": str(i), "path": p, "type": f"{package}.{k}"} for i, (k, p) in enumerate(parts)]
+    listed = [
+        {"idx": i, "name": str(i), "path": p, "type": f"{package}.{k}"}
+        for i, (k, p) in enumerate(parts)
+    ]
     note(folder, "modules.json", listed)
     for kind, path in parts[1:]:
         (folder / path).mkdir(exist_ok=True)
@@ -57,14 +70,31 @@ def copied(tiny, tmp_path):
 
 @pytest.fixture
 def distiluse(copied):
-    """A random DistilBERT in the folder form of `distiluse-base-multilingual-cased-v1`: mean, then 24 → 10, tanh."""
+    """A random DistilBERT in the folder form of `distiluse-base-multilingual-cased-v1`: mean, then
+    24 → 10, tanh.
+    """
     torch.manual_seed(0)
-    sizes = {"vocab_size": 400, "dim": 24, "hidden_dim": 48, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 64}
+    sizes = {
+        "vocab_size": 400,
+        "dim": 24,
+        "hidden_dim": 48,
+        "n_layers": 2,
+        "n_heads": 2,
+        "max_position_embeddings": 64,
+    }
     DistilBertModel(DistilBertConfig(**sizes)).save_pretrained(copied)
-    tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]", "unk_token": "[UNK]"}
+    tokens = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+    }
     note(copied, "tokenizer_config.json", tokens)
     note(copied, "sentence_bert_config.json", {"max_seq_length": 32, "do_lower_case": False})
-    pooling = {"word_embedding_dimension": 24, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    pooling = {
+        "word_embedding_dimension": 24,
+        "pooling_mode_cls_token": False,
+        "pooling_mode_mean_tokens": True,
+    }
     dense = {"in_features": 24, "out_features": 10, "bias": True}
     dense["activation_function"] = "torch.nn.modules.activation.Tanh"
     write_modules(copied, "Pooling", "Dense", Pooling=pooling, Dense=dense)
@@ -82,10 +112,16 @@ def test_the_dense_layer_follows_the_mean(distiluse):
     np.testing.assert_allclose(encoder.encode(TEXTS), theirs(distiluse), atol=1e-5)
     assert encoder.encode([]).shape == (0, 10)
     write_modules(distiluse, "Pooling", "Dense", "Normalize")
-    np.testing.assert_allclose(load_modules(distiluse).encode(TEXTS), unit_rows(expected), atol=1e-5)
+    np.testing.assert_allclose(
+        load_modules(distiluse).encode(TEXTS),
+        unit_rows(expected),
+        atol=1e-5,
+    )
     before = identity(str(distiluse))
     write_modules(distiluse, "Pooling")
-    assert isinstance(load_modules(distiluse), SentenceEncoder) and identity(str(distiluse)) != before
+    assert (
+        isinstance(load_modules(distiluse), SentenceEncoder) and identity(str(distiluse)) != before
+    )
     (distiluse / "modules.json").unlink()
     assert load_modules(distiluse).pooling == "mean"
 
@@ -93,7 +129,10 @@ def test_the_dense_layer_follows_the_mean(distiluse):
 def test_what_is_not_known_is_refused(distiluse):
     weights, dense = (distiluse / "2_Dense" / name for name in ("model.safetensors", "config.json"))
     for spoil, words in (
-        (lambda: save_file({"linear.weight": torch.randn(10, 20)}, weights), "does not fit its config"),
+        (
+            lambda: save_file({"linear.weight": torch.randn(10, 20)}, weights),
+            "does not fit its config",
+        ),
         (weights.unlink, "no safetensors weights"),
         (lambda: dense.write_text(dense.read_text().replace("Tanh", "Swish")), "'Swish'"),
         (lambda: write_modules(distiluse, "Pooling", "LSTM"), "has the part LSTM"),
@@ -106,18 +145,27 @@ def test_what_is_not_known_is_refused(distiluse):
 @pytest.mark.parametrize(
     ("modes", "pooling"),
     [
-        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),  # as bge-base-en-v1.5
+        # As bge-base-en-v1.5
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
         ({"pooling_mode": "mean"}, "mean"),
         ({"pooling_mode": ["lasttoken"]}, "last"),
         ({"pooling_mode_max_tokens": True}, None),
         ({"pooling_mode": ["cls", "mean"]}, None),
     ],
 )
-def test_a_published_folder_brings_its_own_pooling_and_an_unknown_one_is_refused(modes, pooling, copied, tiny):
+def test_a_published_folder_brings_its_own_pooling_and_an_unknown_one_is_refused(
+    modes,
+    pooling,
+    copied,
+    tiny,
+):
     write_modules(copied, "Pooling", "Normalize", Pooling={"word_embedding_dimension": 32, **modes})
     note(copied, "sentence_bert_config.json", {"max_seq_length": 24, "do_lower_case": True})
     if pooling is None:
-        with pytest.raises(InputError, match=r"1_Pooling/config\.json of .* asks for pooling .*: only mean, cls or"):
+        with pytest.raises(
+            InputError,
+            match=r"1_Pooling/config\.json of .* asks for pooling .*: only mean, cls or",
+        ):
             SentenceEncoder.load(str(copied))
         assert SentenceEncoder.load(str(copied), pooling="mean").pooling == "mean"
         return
@@ -176,10 +224,20 @@ def test_the_truncate_dim_of_a_published_folder_holds_and_is_handed_on(parts, di
 def test_a_prompt_is_a_name_or_a_text(copied, tiny):
     note(copied, "config_sentence_transformers.json", PROMPTS)
     plain = SentenceEncoder.load(tiny, pooling="mean")
-    for asked, prompt in ((None, "passage: "), ("query", "query: "), ("", ""), ("search for: ", "search for: ")):
+    for asked, prompt in (
+        (None, "passage: "),
+        ("query", "query: "),
+        ("", ""),
+        ("search for: ", "search for: "),
+    ):
         encoder = SentenceEncoder.load(str(copied), pooling="mean", prompt=asked)
-        np.testing.assert_array_equal(encoder.encode(TEXTS), plain.encode([prompt + text for text in TEXTS]))
-    assert SentenceEncoder.load(str(copied)).prompt == "", "a page reads the states of the texts alone"
+        np.testing.assert_array_equal(
+            encoder.encode(TEXTS),
+            plain.encode([prompt + text for text in TEXTS]),
+        )
+    assert SentenceEncoder.load(str(copied)).prompt == "", (
+        "a page reads the states of the texts alone"
+    )
     with pytest.raises(InputError, match=r"prompt 'qeury': .* names query, passage"):
         SentenceEncoder.load(str(copied), prompt="qeury")
     note(copied, "1_Pooling/config.json", {"pooling_mode": "mean", "include_prompt": False})
@@ -190,7 +248,10 @@ def test_a_prompt_is_a_name_or_a_text(copied, tiny):
 # written
 
 
-@pytest.mark.parametrize(("pooling", "activation"), [("cls", "tanh"), ("mean", "identity"), ("last", "tanh")])
+@pytest.mark.parametrize(
+    ("pooling", "activation"),
+    [("cls", "tanh"), ("mean", "identity"), ("last", "tanh")],
+)
 def test_encoder_and_pooler_give_equal_outputs(tiny, tmp_path, pooling, activation):
     encoder = SentenceEncoder.load(tiny, dim=12, pooling=pooling, activation=activation, seed=1)
     expected = encoder.encode(TEXTS)
@@ -203,12 +264,20 @@ def test_encoder_and_pooler_give_equal_outputs(tiny, tmp_path, pooling, activati
 
 def test_a_shallow_encoder_is_written_without_its_upper_blocks(tiny, decoders, tmp_path):
     expected = SentenceEncoder.load(tiny, pooling="mean").encode(TEXTS, layer=1)
-    folder = export_folder(SentenceEncoder.load(tiny, pooling="mean", dim=4), tmp_path / "out", layer=1)
+    folder = export_folder(
+        SentenceEncoder.load(tiny, pooling="mean", dim=4),
+        tmp_path / "out",
+        layer=1,
+    )
     np.testing.assert_allclose(theirs(folder), expected, atol=1e-5)
     assert SentenceEncoder.load(str(folder)).n_layers == 1
     decoder = SentenceEncoder.load(decoders["llama"], pooling="mean", final_norm="all")
     expected = decoder.encode(TEXTS, layer=1)
-    np.testing.assert_allclose(theirs(export_folder(decoder, tmp_path / "llama", layer=1)), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        theirs(export_folder(decoder, tmp_path / "llama", layer=1)),
+        expected,
+        atol=1e-5,
+    )
 
 
 def test_what_cannot_be_said_in_a_folder_is_refused(tiny, write, tmp_path, decoders):
@@ -218,7 +287,12 @@ def test_what_cannot_be_said_in_a_folder_is_refused(tiny, write, tmp_path, decod
     add_lora(adapted.backbone, LoraConfig(), seed=0)
     for encoder, folder, options, words in (
         (SentenceEncoder.load(tiny), tmp_path / "full", {}, "nothing is overwritten"),
-        (SentenceEncoder.load(tiny, pooling="avg_first_last"), out, {}, "no avg_first_last pooling"),
+        (
+            SentenceEncoder.load(tiny, pooling="avg_first_last"),
+            out,
+            {},
+            "no avg_first_last pooling",
+        ),
         (SentenceEncoder.load(tiny), out, {"layer": 0}, "at least one block"),
         (SentenceEncoder.load(tiny), out, {"dim": 99}, "dim is 99: expected 1 to 32"),
         (SentenceEncoder.load(tiny), out, {"reducer": square}, "takes 7 numbers"),
@@ -245,12 +319,27 @@ def test_all_parts_of_an_exported_encoder_are_read(repro, tiny, sentences, tmp_p
     np.testing.assert_allclose(X, expected, atol=1e-5)
     np.testing.assert_allclose(X, theirs(exported), atol=1e-5)
     assert SentenceEncoder.load(exported, dim=5).dim == 5, "a training reads the network"
-    assert SentenceEncoder.load(exported, pooling="cls").pooler is None, "nothing was made for these states"
+    assert SentenceEncoder.load(exported, pooling="cls").pooler is None, (
+        "nothing was made for these states"
+    )
     encoder.save(tmp_path / "saved")
-    assert SentenceEncoder.load(str(tmp_path / "saved"), prompt="query: ").encode(TEXTS).tobytes() == X.tobytes()
+    assert (
+        SentenceEncoder.load(str(tmp_path / "saved"), prompt="query: ").encode(TEXTS).tobytes()
+        == X.tobytes()
+    )
     folder = export_folder(encoder, tmp_path / "again", dim=4, normalize=True)
     np.testing.assert_allclose(theirs(folder), unit_rows(X[:, :4]), atol=1e-5)
     rows = tmp_path / "rows.parquet"
-    repro("evaluate", "--encoder", exported, "--source", "microworld", "--data", "stsb", "--rows", rows)
+    repro(
+        "evaluate",
+        "--encoder",
+        exported,
+        "--source",
+        "microworld",
+        "--data",
+        "stsb",
+        "--rows",
+        rows,
+    )
     (row,) = read_rows(rows).itertuples()
     assert row.dim == 6 and "prompt 'query: '" in row.setting

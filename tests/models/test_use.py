@@ -1,4 +1,6 @@
-"""The Universal Sentence Encoder: rows as its authors give them, and no other file than the known ones."""
+"""The Universal Sentence Encoder: rows as its authors give them, and no other file than the known
+ones.
+"""
 
 import numpy as np
 import pytest

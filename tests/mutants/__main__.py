@@ -1,9 +1,10 @@
 """Mutation testing: would the tests notice what a scientist gets wrong?  `make mutants`
 
-`mutations.toml` lists small mistakes: a temperature that is ignored, n for n − 1, dev for test. Each is made in a copy
-of the checkout (`mutations.py`), and the tests named beside it must then fail. Every selection of tests runs unchanged
-first: a test that fails anyway notices nothing. One warm process imports torch and its like once; its workers fork for
-each mistake, and only the package, from the copy, is imported anew.
+`mutations.toml` lists small mistakes: a temperature that is ignored, n for n − 1, dev for test.
+Each is made in a copy of the checkout (`mutations.py`), and the tests named beside it must then
+fail. Every selection of tests runs unchanged first: a test that fails anyway notices nothing. One
+warm process imports torch and its like once; its workers fork for each mistake, and only the
+package, from the copy, is imported anew.
 """
 
 import argparse
@@ -35,26 +36,54 @@ from mutations import LIST, ROOT, Mutant, faults_of, read_list
 FORKS = multiprocessing.get_context("fork")
 PASS = 0.97
 LIMIT, SLOWER = 60.0, 6.0
-"""a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
+"""A mistake may take so many seconds, or so many times what the tests take without it, before it
+counts as noticed.
+"""
 WARM = (
-    *("numpy", "scipy.stats", "scipy.sparse.linalg", "pandas", "pyarrow.parquet", "matplotlib.pyplot"),
-    *(f"sklearn.{name}" for name in ("linear_model", "neighbors", "cluster", "decomposition", "manifold")),
-    *("torch", "transformers", "transformers.models.bert.modeling_bert", "accelerate", "safetensors.torch"),
-    *("tokenizers", "peft", "tyro", "filelock", "hypothesis", "pytest"),
+    "numpy",
+    "scipy.stats",
+    "scipy.sparse.linalg",
+    "pandas",
+    "pyarrow.parquet",
+    "matplotlib.pyplot",
+    *(
+        f"sklearn.{name}"
+        for name in ("linear_model", "neighbors", "cluster", "decomposition", "manifold")
+    ),
+    "torch",
+    "transformers",
+    "transformers.models.bert.modeling_bert",
+    "accelerate",
+    "safetensors.torch",
+    "tokenizers",
+    "peft",
+    "tyro",
+    "filelock",
+    "hypothesis",
+    "pytest",
 )
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")  # as in tests/browser.py
 SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     **dict.fromkeys(("PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"), "1"),
-    **{"TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": ""},
+    "TOKENIZERS_PARALLELISM": "false",
+    "MPLBACKEND": "agg",
+    "CUDA_VISIBLE_DEVICES": "",
 }
-PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")]
-"""what a second of every run is spared for: plugins no test needs, and a collection of torch's garbage at the end"""
+PLUGINS = [
+    f"-p{name}"
+    for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")
+]
+"""What a second of every run is spared for: plugins no test needs, and a collection of torch's
+garbage at the end.
+"""
 
 
 @functools.cache
 def own_copy() -> Path:
-    """This worker's copy of what tests need; its bytecode is valid for a source by its content, not by its date."""
+    """This worker's copy of what tests need; its bytecode is valid for a source by its content, not
+    by its date.
+    """
     folder = Path(str(os.getpid())).absolute()
     folder.mkdir()
     for path in ROOT.iterdir():
@@ -63,7 +92,11 @@ def own_copy() -> Path:
         elif path.is_dir() and not path.name.startswith((".", "_build")) and path.name != "runs":
             shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("src", "tests"):
-        compileall.compile_dir(folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+        compileall.compile_dir(
+            folder / part,
+            quiet=1,
+            invalidation_mode=PycInvalidationMode.CHECKED_HASH,
+        )
     return folder
 
 
@@ -78,7 +111,13 @@ def run_tests(folder: Path, tests: str) -> None:
     sys.path.insert(0, f"{folder}/src")
     import pytest
 
-    options = ["-x", "--assert=plain", "--tb=short", "--hypothesis-seed=0", "--hypothesis-profile=mutants"]
+    options = [
+        "-x",
+        "--assert=plain",
+        "--tb=short",
+        "--hypothesis-seed=0",
+        "--hypothesis-profile=mutants",
+    ]
     code = int(pytest.main([*options, *PLUGINS, f"--basetemp={folder}/tmp", *shlex.split(tests)]))
     sys.stdout.flush()
     os._exit(code if str(sys.modules["repro"].__file__).startswith(str(folder)) else 4)
@@ -97,7 +136,11 @@ class Outcome:
 
     @property
     def what(self) -> str:
-        return f"{self.mutant.area:10} {self.mutant.file}: {self.mutant.means}" if self.mutant else self.tests
+        return (
+            f"{self.mutant.area:10} {self.mutant.file}: {self.mutant.means}"
+            if self.mutant
+            else self.tests
+        )
 
     @property
     def lost(self) -> bool:
@@ -117,7 +160,8 @@ def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
         child.join(limit)
         code = child.exitcode
     finally:
-        with contextlib.suppress(ProcessLookupError):  # it ends with what it started and left behind
+        # It ends with what it started and left behind
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         path.write_text(source, encoding="utf-8")
     log = (folder / "log").read_text(errors="replace")
@@ -130,7 +174,11 @@ def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
         case 1 if failed:
             said = "killed", failed[1]
         case _:
-            said = ("crashed", f"by signal {-code}") if code < 0 else ("broken", f"pytest ended with {code}")
+            said = (
+                ("crashed", f"by signal {-code}")
+                if code < 0
+                else ("broken", f"pytest ended with {code}")
+            )
     return Outcome(tests, mutant, *said, time.monotonic() - began, log)
 
 
@@ -145,9 +193,16 @@ def warm_up() -> None:
     from hypothesis import Phase, settings
 
     # a mistake is noticed by any example: none is made smaller, or kept for the next mistake
-    settings.register_profile("mutants", database=None, deadline=None, phases=(Phase.explicit, Phase.generate))
+    settings.register_profile(
+        "mutants",
+        database=None,
+        deadline=None,
+        phases=(Phase.explicit, Phase.generate),
+    )
     gc.freeze()
-    assert "repro" not in sys.modules and threading.active_count() == 1, "only a process of one thread may fork"
+    assert "repro" not in sys.modules and threading.active_count() == 1, (
+        "only a process of one thread may fork"
+    )
 
 
 def say(text: str) -> None:
@@ -156,13 +211,29 @@ def say(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="", help="mistakes whose area, file or meaning match this pattern")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="mistakes whose area, file or meaning match this pattern",
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--check", action="store_true", help="only see whether the list fits the package")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only see whether the list fits the package",
+    )
     given = parser.parse_args()
     mutants = read_list(LIST.read_text(encoding="utf-8"))
     if faults := faults_of(mutants):
-        say("\n".join(["The list of mistakes does not fit the package:", *faults, f"mend tests/mutants/{LIST.name}"]))
+        say(
+            "\n".join(
+                [
+                    "The list of mistakes does not fit the package:",
+                    *faults,
+                    f"mend tests/mutants/{LIST.name}",
+                ]
+            )
+        )
         return 1
     mutants = [m for m in mutants if re.search(given.only, f"{m.area} {m.file} {m.means}")]
     if not any(map(shutil.which, BROWSERS)):
@@ -182,9 +253,13 @@ def main() -> int:
                     say(f"{o.word:9} {o.what} ({o.seconds:.1f} s{o.by and ', '}{o.by})")
                     yield o
 
-            plain = list(outcomes((tests, None, 600.0) for tests in dict.fromkeys(m.tests for m in mutants)))
+            plain = list(
+                outcomes((tests, None, 600.0) for tests in dict.fromkeys(m.tests for m in mutants))
+            )
             took = {o.tests: o.seconds for o in plain if not o.lost}
-            jobs = ((m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants if m.tests in took)
+            jobs = (
+                (m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants if m.tests in took
+            )
             found = list(outcomes(jobs))
     code = verdict(found, time.monotonic() - began)
     lost = [f"{o.what}: {o.word} {o.by}\n{o.log[-3000:]}" for o in (*plain, *found) if o.lost]
@@ -209,6 +284,12 @@ def verdict(found: list[Outcome], seconds: float) -> int:
 
 
 if __name__ == "__main__":
-    if os.environ.get("OMP_NUM_THREADS") != "1" or "CUDA_VISIBLE_DEVICES" not in os.environ:  # before any import
-        sys.exit(subprocess.call([sys.executable, __file__, *sys.argv[1:]], env={**os.environ, **SETTINGS}))
+    # Before any import
+    if os.environ.get("OMP_NUM_THREADS") != "1" or "CUDA_VISIBLE_DEVICES" not in os.environ:
+        sys.exit(
+            subprocess.call(
+                [sys.executable, __file__, *sys.argv[1:]],
+                env={**os.environ, **SETTINGS},
+            )
+        )
     sys.exit(main())

@@ -1,7 +1,9 @@
-"""`python -m tests.pages`: every page of the book under a reader's own parameters, at toy size; 1 if one fails.
+"""`python -m tests.pages`: every page of the book under a reader's own parameters, at toy size; 1
+if one fails.
 
-The page's own parameters say what can be changed: dimensions, networks, datasets, lists, the profile. Kernels are
-forked from a process that has imported the libraries, and share one store that goes when the check ends.
+The page's own parameters say what can be changed: dimensions, networks, datasets, lists, the
+profile. Kernels are forked from a process that has imported the libraries, and share one store that
+goes when the check ends.
 """
 
 import argparse
@@ -37,12 +39,18 @@ class Run:
     page: Path
     variant: str
     values: Mapping[str, Any] | None
-    """parameters; None where the page has none of that kind"""
+    """Parameters; None where the page has none of that kind."""
 
     def outcome(self, folder: Path) -> tuple[Self, float, str]:
-        """Seconds, and `ok` or the end of what went wrong. One variant goes through plain papermill, as readers may."""
+        """Seconds, and `ok` or the end of what went wrong. One variant goes through plain
+        papermill, as readers may.
+        """
         target = folder / f"{self.page.stem}-{self.variant}.ipynb".replace(" ", "-")
-        options = {"execution_timeout": 600, "kernel_manager_class": kernel.manager(forked=True), "progress_bar": False}
+        options = {
+            "execution_timeout": 600,
+            "kernel_manager_class": kernel.manager(forked=True),
+            "progress_bar": False,
+        }
         begun, said = time.monotonic(), "ok"
         try:
             if self.values is None:
@@ -61,12 +69,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print a line each; 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.pages", description=__doc__)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="names of pages; all by default")
-    parser.add_argument("--variants", nargs="+", default=variants.VARIANTS, choices=variants.VARIANTS)
-    parser.add_argument("--backbone", help=f"folder of the variant `backbone`; by default of {', '.join(FAMILIES)}")
+    parser.add_argument(
+        "--variants",
+        nargs="+",
+        default=variants.VARIANTS,
+        choices=variants.VARIANTS,
+    )
+    parser.add_argument(
+        "--backbone",
+        help=f"folder of the variant `backbone`; by default of {', '.join(FAMILIES)}",
+    )
     parser.add_argument("--sample", type=int, help="run only so many, drawn by --turn")
-    parser.add_argument("--turn", default="", help="any text, such as a commit; the same text draws the same sample")
+    parser.add_argument(
+        "--turn",
+        default="",
+        help="any text, such as a commit; the same text draws the same sample",
+    )
     options = parser.parse_args(arguments)
-    started, lanes = time.monotonic(), min(2, cpu_count())  # before each lane is told to use one thread
+    # Before each lane is told to use one thread
+    started, lanes = time.monotonic(), min(2, cpu_count())
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         os.environ.update(OMP_NUM_THREADS="1", REPRO_THREADS="1", TOKENIZERS_PARALLELISM="false")
@@ -85,8 +106,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _runs(folder: Path, names: Sequence[str], kinds: Sequence[str], backbone: str | None) -> Iterator[Run]:
-    made = networks.make(folder / "networks", data.load("wiki", source="microworld", limit=600).texts)
+def _runs(
+    folder: Path,
+    names: Sequence[str],
+    kinds: Sequence[str],
+    backbone: str | None,
+) -> Iterator[Run]:
+    made = networks.make(
+        folder / "networks",
+        data.load("wiki", source="microworld", limit=600).texts,
+    )
     for place, page in enumerate(PAGES):
         if names and page.stem not in names:
             continue

@@ -21,7 +21,7 @@ FAMILIES = {
     "llama": ("Llama", ("<unk>", "<pad>", "<s>", "</s>"), "PreTrainedTokenizerFast"),
     "qwen": ("Qwen2", ("<unk>", "<pad>", "<s>", "</s>"), "PreTrainedTokenizerFast"),
 }
-"""classes of transformers, special tokens in the order of their ids, and the tokenizer's class"""
+"""Classes of transformers, special tokens in the order of their ids, and the tokenizer's class."""
 
 
 def make(folder: Path, texts: Sequence[str]) -> dict[str, str]:
@@ -29,15 +29,31 @@ def make(folder: Path, texts: Sequence[str]) -> dict[str, str]:
     return {name: _make(folder / f"tiny-{name}", texts, *FAMILIES[name]) for name in FAMILIES}
 
 
-def _make(folder: Path, texts: Sequence[str], family: str, special: tuple[str, ...], kind: str) -> str:
+def _make(
+    folder: Path,
+    texts: Sequence[str],
+    family: str,
+    special: tuple[str, ...],
+    kind: str,
+) -> str:
     folder.mkdir(parents=True)
-    tokenizer = train_wordpiece(texts, SIZES["vocab_size"]) if family == "Bert" else _byte_pairs(texts, special, family)
-    ids = {name: tokenizer.token_to_id(token) for name, token in _named(special).items() if name != "mask"}
+    tokenizer = (
+        train_wordpiece(texts, SIZES["vocab_size"])
+        if family == "Bert"
+        else _byte_pairs(texts, special, family)
+    )
+    ids = {
+        name: tokenizer.token_to_id(token)
+        for name, token in _named(special).items()
+        if name != "mask"
+    }
     special_ids = {f"{name}_token_id": ids.get(name) for name in ("pad", "bos", "eos")}
     config = getattr(transformers, f"{family}Config")(**SIZES, **special_ids)
     torch.manual_seed(0)
     causal = family in ("Llama", "Qwen2")
-    getattr(transformers, f"{family}{'ForCausalLM' if causal else 'Model'}")(config).save_pretrained(folder)
+    getattr(transformers, f"{family}{'ForCausalLM' if causal else 'Model'}")(
+        config
+    ).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     said = {f"{name}_token": token for name, token in _named(special).items()}
     note = {"tokenizer_class": kind, "model_max_length": 64, **said}
@@ -53,10 +69,19 @@ def _named(special: tuple[str, ...]) -> dict[str, str]:
 
 def _byte_pairs(texts: Sequence[str], special: tuple[str, ...], family: str) -> Tokenizer:
     made = ByteLevelBPETokenizer()
-    made.train_from_iterator(texts, SIZES["vocab_size"], special_tokens=list(special), show_progress=False)
+    made.train_from_iterator(
+        texts,
+        SIZES["vocab_size"],
+        special_tokens=list(special),
+        show_progress=False,
+    )
     tokenizer: Tokenizer = made._tokenizer
     start, end = "<s>", "</s>"
     single = f"{start} $A" if family in ("Llama", "Qwen2") else f"{start} $A {end}"
     ids = [(token, tokenizer.token_to_id(token)) for token in (start, end)]
-    tokenizer.post_processor = TemplateProcessing(single=single, pair=f"{single} {start}:1 $B:1", special_tokens=ids)
+    tokenizer.post_processor = TemplateProcessing(
+        single=single,
+        pair=f"{single} {start}:1 $B:1",
+        special_tokens=ids,
+    )
     return tokenizer

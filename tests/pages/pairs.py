@@ -1,4 +1,6 @@
-"""A covering array: few rows of choices in which every two choices of two factors stand together."""
+"""A covering array: few rows of choices in which every two choices of two factors stand
+together.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -8,10 +10,12 @@ Choice = tuple[int, int]
 
 
 def covering(levels: Sequence[int]) -> list[tuple[int, ...]]:
-    """Rows of one level for each factor; any two levels of two factors stand together in one of them.
+    """Rows of one level for each factor; any two levels of two factors stand together in one of
+    them.
 
-    A row begins with two choices that no row has together yet. Then comes, again and again, the choice that stands for
-    the first time beside the most of what the row has. Nothing is drawn: the same numbers give the same rows.
+    A row begins with two choices that no row has together yet. Then comes, again and again, the
+    choice that stands for the first time beside the most of what the row has. Nothing is drawn: the
+    same numbers give the same rows.
 
     Args:
         levels: how many levels each factor has, of which there is at least one.

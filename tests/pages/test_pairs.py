@@ -17,7 +17,10 @@ def pairs(levels):
                 yield (first, level), (second, other)
 
 
-@pytest.mark.parametrize("levels", [(2, 2), (3, 2, 4), (3, 3, 3, 3), (1, 3, 2), (2,) * 10, (3, 3, 2, 2, 3, 2, 2, 4)])
+@pytest.mark.parametrize(
+    "levels",
+    [(2, 2), (3, 2, 4), (3, 3, 3, 3), (1, 3, 2), (2,) * 10, (3, 3, 2, 2, 3, 2, 2, 4)],
+)
 def test_any_two_choices_stand_together_in_a_row(levels):
     rows = covering(levels)
     held = {pair for row in rows for pair in combinations(enumerate(row), 2)}
@@ -51,4 +54,6 @@ def test_a_page_is_tried_under_every_two_of_its_changes_at_toy_size():
     for run in runs:
         assert "record" not in run, "nothing is recorded"
         large = run["profile"] != "embedded"
-        assert (run.get("source") == "hub") == large and not (large and "trained" in run["encoders"])
+        assert (run.get("source") == "hub") == large and not (
+            large and "trained" in run["encoders"]
+        )

@@ -9,31 +9,62 @@ from repro.book.notebook import Parameter, validate
 from repro.types import InputError
 
 TOY: dict[str, Any] = {
-    **{"sentences": 130, "trained_on": 130, "rows": 60, "probe_rows": 60, "pairs": 60, "paragraphs": 40},
-    **{"questions": 20, "queries": 20},
-    **{"documents": 60, "dev_documents": 40, "words": 20, "wiki_sentences": 100, "timed": 10, "stored": 500},
-    **{"vectors": 500, "texts": 16, "points": 8, "steps": 20, "draws": 2, "sampled": 500, "starts": [0], "seeds": [0]},
-    **dict.fromkeys(("rounds", "reference_rounds", "tries", "repeats", "slow_repeats", "maps", "restarts"), 1),
-    **{"fit_sentences": [60, 100], "perplexity": 5.0, "factors": [3, 5], "values": 4, "encode_dims": [64, 8]},
-    **{"theory_dims": [2, 8], "free_dims": [2, 8], "batches": [64], "backbones": ["repro-tiny", "repro-tiny:1"]},
+    "sentences": 130,
+    "trained_on": 130,
+    "rows": 60,
+    "probe_rows": 60,
+    "pairs": 60,
+    "paragraphs": 40,
+    "questions": 20,
+    "queries": 20,
+    "documents": 60,
+    "dev_documents": 40,
+    "words": 20,
+    "wiki_sentences": 100,
+    "timed": 10,
+    "stored": 500,
+    "vectors": 500,
+    "texts": 16,
+    "points": 8,
+    "steps": 20,
+    "draws": 2,
+    "sampled": 500,
+    "starts": [0],
+    "seeds": [0],
+    **dict.fromkeys(
+        ("rounds", "reference_rounds", "tries", "repeats", "slow_repeats", "maps", "restarts"),
+        1,
+    ),
+    "fit_sentences": [60, 100],
+    "perplexity": 5.0,
+    "factors": [3, 5],
+    "values": 4,
+    "encode_dims": [64, 8],
+    "theory_dims": [2, 8],
+    "free_dims": [2, 8],
+    "batches": [64],
+    "backbones": ["repro-tiny", "repro-tiny:1"],
     "systems": ["glove", "bert_avg", "sbert", "minilm"],
 }
-"""sizes by the names of parameters; defaults below them stay"""
+"""Sizes by the names of parameters; defaults below them stay."""
 LESS: dict[str, Any] = {
     "baselines": ["tfidf", "lsa", "sbert", "simcse"],
     "systems": ["glove", "bert_avg", "sbert"],
-    **{"system": "sbert", "also": ["bert_avg"]},
-    **{"augmentations": ["dropout", "synonym"], "variants": ["default", "embeddings"], "sizes": [8]},
+    "system": "sbert",
+    "also": ["bert_avg"],
+    "augmentations": ["dropout", "synonym"],
+    "variants": ["default", "embeddings"],
+    "sizes": [8],
 }
-"""lines in all variants but the first, which alone runs what encoders of full size need"""
+"""Lines in all variants but the first, which alone runs what encoders of full size need."""
 SINGLE = ("one dim", "two dims", "backbone", "one dataset", "one of each", "gpu", "paper")
-"""what is changed alone"""
+"""What is changed alone."""
 ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, GPU, PAPER = SINGLE
 PAIRS = "pairs"  # several changes at once: any two of a page's stand together in one of its runs
 VARIANTS = (*SINGLE, PAIRS)
 PROFILES = (GPU, PAPER)
 SIZES = ("dim", "columns", "size", "sizes", "prefix")
-"""names of sizes that do not end in `dims`"""
+"""Names of sizes that do not end in `dims`."""
 MENUS = {
     "protocol": ["logreg", "senteval"],
     "select_by": ["encoder", "pooler_max", "pair"],
@@ -48,15 +79,30 @@ MENUS = {
     "seed": [0, 1],
     "seeds": [[0], [1, 2]],
 }
-"""values by the names of parameters that say what the page does; those that a type does not admit are left out"""
+"""Values by the names of parameters that say what the page does; those that a type does not admit
+are left out.
+"""
 ENCODERS = ("encoder", "encoders")
 BACKBONES = ("backbone", "backbones")
 SETS = ("datasets", "tasks")
-WITHOUT = ("texts", "translators", "wiki_sentences", "fit_sentences", "batches", "factors", "starts")
-"""lists that pairs leave at toy size: their length decides how long a page takes, not what it does"""
+WITHOUT = (
+    "texts",
+    "translators",
+    "wiki_sentences",
+    "fit_sentences",
+    "batches",
+    "factors",
+    "starts",
+)
+"""Lists that pairs leave at toy size: their length decides how long a page takes, not what it does.
+"""
 
 
-def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[str]) -> dict[str, Any] | None:
+def values(
+    declared: Mapping[str, Parameter],
+    variant: str,
+    networks: Sequence[str],
+) -> dict[str, Any] | None:
     """The values that a variant gives a page; None where the page has no parameter of that kind.
 
     Args:
@@ -64,10 +110,18 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
         variant: one of `SINGLE`.
         networks: folders; the first is the backbone, the last the reference beside it.
     """
-    changed = {name: new for name, p in declared.items() if (new := _changed(p, variant, networks)) is not None}
+    changed = {
+        name: new
+        for name, p in declared.items()
+        if (new := _changed(p, variant, networks)) is not None
+    }
     if not changed:
         return None
-    less = {} if variant == ONE_DIM else LESS | {"reference": networks[-1], "encoders": [networks[-1], "trained"]}
+    less = (
+        {}
+        if variant == ONE_DIM
+        else LESS | {"reference": networks[-1], "encoders": [networks[-1], "trained"]}
+    )
     toys = {name: toy for name, p in declared.items() if (toy := _toy(p, less)) is not None}
     return validate(declared, toys | changed)
 
@@ -80,9 +134,14 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         return _fitting(parameter, asked[share], asked[share][-1])
     if variant in (BACKBONE, *PROFILES):
         blocks = [f"{network}:1" for network in networks]
-        own = {"backbone": networks[0], "encoder": networks[0], "encoders": [networks[0], "trained"]}
+        own = {
+            "backbone": networks[0],
+            "encoder": networks[0],
+            "encoders": [networks[0], "trained"],
+        }
         own |= {"backbones": [*networks[:2], *blocks[:2]]}
-        if variant in PROFILES:  # no page gives `trained` fewer sentences than the profile's million
+        # No page gives `trained` fewer sentences than the profile's million
+        if variant in PROFILES:
             own |= {"encoders": [networks[0], networks[-1]], "profile": variant}
             own |= {"source": "hub"}  # whose toy copies are smaller than what would be generated
         return _fitting(parameter, own.get(name))
@@ -112,7 +171,9 @@ def paired(declared: Mapping[str, Parameter], networks: Sequence[str]) -> list[d
     toys = {name: toy for name, p in declared.items() if (toy := _toy(p, less)) is not None}
     runs = []
     for row in covering([len(values) for values in levels.values()]):
-        chosen = {name: values[level] for (name, values), level in zip(levels.items(), row, strict=True)}
+        chosen = {
+            name: values[level] for (name, values), level in zip(levels.items(), row, strict=True)
+        }
         if chosen.get("profile") in PROFILES:
             chosen |= _of_profile(declared, chosen, networks)
         runs.append(validate(declared, toys | chosen))
@@ -120,9 +181,13 @@ def paired(declared: Mapping[str, Parameter], networks: Sequence[str]) -> list[d
 
 
 def _of_profile(
-    declared: Mapping[str, Parameter], chosen: Mapping[str, Any], networks: Sequence[str]
+    declared: Mapping[str, Parameter],
+    chosen: Mapping[str, Any],
+    networks: Sequence[str],
 ) -> dict[str, Any]:
-    """What a profile of a larger machine needs beside it to be small: the toy hub, and no million of sentences."""
+    """What a profile of a larger machine needs beside it to be small: the toy hub, and no million
+    of sentences.
+    """
     needed: dict[str, Any] = {"source": "hub"} if "source" in declared else {}
     for name in (*ENCODERS, *BACKBONES):
         if name in declared and (chosen.get(name) is None or "trained" in chosen[name]):
@@ -131,7 +196,9 @@ def _of_profile(
 
 
 def _levels(parameter: Parameter, networks: Sequence[str]) -> list[Any]:
-    """The values that pairs try of a parameter; one of them or none where nothing of it can be changed."""
+    """The values that pairs try of a parameter; one of them or none where nothing of it can be
+    changed.
+    """
     name, default = parameter.name, parameter.default
     if name == "profile":
         return ["embedded", *PROFILES]
@@ -142,17 +209,27 @@ def _levels(parameter: Parameter, networks: Sequence[str]) -> list[Any]:
     if name in ENCODERS:
         return _admitted(parameter, [default, networks[1], [networks[0], "trained"], [networks[1]]])
     if name in BACKBONES:
-        return _admitted(parameter, [default, networks[1], list(networks[:2]), [f"{networks[1]}:1"]])
+        return _admitted(
+            parameter,
+            [default, networks[1], list(networks[:2]), [f"{networks[1]}:1"]],
+        )
     if name == "reference":
-        return _admitted(parameter, [networks[-1], None] if isinstance(default, str) else [None, "best", 8])
+        return _admitted(
+            parameter,
+            [networks[-1], None] if isinstance(default, str) else [None, "best", 8],
+        )
     if name in SIZES or name.endswith("dims"):
         share = "float" in parameter.kind
         return _admitted(parameter, [[0.5], [0.3, 0.77]] if share else [8, [8], [5, 24]])
     if name in SETS:
-        others = [["sts12", "sickr"]] if "stsb" in default else []  # on pages of accuracy these have no labels
+        # On pages of accuracy these have no labels
+        others = [["sts12", "sickr"]] if "stsb" in default else []
         return _admitted(parameter, [default[:2], default[-1:], *others])
     if isinstance(default, list) and name not in WITHOUT:
-        return _admitted(parameter, [LESS.get(name) or TOY.get(name) or default, default[:1], default[-1:]])
+        return _admitted(
+            parameter,
+            [LESS.get(name) or TOY.get(name) or default, default[:1], default[-1:]],
+        )
     return []
 
 
@@ -173,7 +250,8 @@ def _toy(parameter: Parameter, less: Mapping[str, Any]) -> Any:
     name, default = parameter.name, parameter.default
     if name == "dims" and default is None:  # a whole profile's, each of which may be a training
         return _fitting(parameter, [16, 8])
-    if name in less and (name != "reference" or isinstance(default, str)):  # elsewhere a size goes by that name
+    # Elsewhere a size goes by that name
+    if name in less and (name != "reference" or isinstance(default, str)):
         return _fitting(parameter, less[name])
     if name == "datasets" and less and isinstance(default, list):
         return default[:2]
@@ -187,7 +265,9 @@ def _fitting(parameter: Parameter, *choices: Any) -> Any:
     for value in choices:
         try:
             if value is not None:
-                return validate({parameter.name: parameter}, {parameter.name: value})[parameter.name]
+                return validate({parameter.name: parameter}, {parameter.name: value})[
+                    parameter.name
+                ]
         except InputError:
             continue
     return None

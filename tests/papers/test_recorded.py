@@ -1,4 +1,6 @@
-"""What the recorded rows say without a build: how many dimensions one needs, verdicts, lines, the README's figure."""
+"""What the recorded rows say without a build: how many dimensions one needs, verdicts, lines, the
+README's figure.
+"""
 
 import re
 
@@ -19,18 +21,27 @@ OWN = {"backbone": ENCODER, "data_source": "local"}
 
 def frame(*lines, **shared):
     keys = ("method", "setting", "dim", "value", "ci_low", "ci_high")
-    return parsed(make_rows([dict(zip(keys, line, strict=True)) for line in lines], **shared, **OWN))
+    return parsed(
+        make_rows([dict(zip(keys, line, strict=True)) for line in lines], **shared, **OWN)
+    )
 
 
 # a score of 80 at 8 dims, the full size; PCA passes 95 % at 4 as measured, but for sure only at 6
 REDUCED = [
-    *(("PCA − full size", "inductive", 2, -0.4, -0.5, -0.3), ("PCA − full size", "inductive", 4, -0.02, -0.05, 0.0)),
-    *(("PCA − full size", "inductive", 6, 0.0, -0.03, 0.02), ("PCA − full size", "transductive", 2, 0.0, 0.0, 0.0)),
-    *(("Truncate − full size", "inductive", *line) for line in ((2, 0.0, -0.01, 0.0), (4, -0.2, -0.3, -0.1))),
+    ("PCA − full size", "inductive", 2, -0.4, -0.5, -0.3),
+    ("PCA − full size", "inductive", 4, -0.02, -0.05, 0.0),
+    ("PCA − full size", "inductive", 6, 0.0, -0.03, 0.02),
+    ("PCA − full size", "transductive", 2, 0.0, 0.0, 0.0),
+    *(
+        ("Truncate − full size", "inductive", *line)
+        for line in ((2, 0.0, -0.01, 0.0), (4, -0.2, -0.3, -0.1))
+    ),
 ]
 LINES = [
-    *(("full size", "", 8, 0.5, 0.4, 0.6), ("int8", "first columns, 8 bytes", 8, 0.499, 0.4, 0.5)),
-    *(("float32", "PCA, 8 bytes", 2, 0.3, 0.2, 0.4), ("float16", "PCA, 8 bytes", 4, 0.5, 0.49, 0.6)),
+    ("full size", "", 8, 0.5, 0.4, 0.6),
+    ("int8", "first columns, 8 bytes", 8, 0.499, 0.4, 0.5),
+    ("float32", "PCA, 8 bytes", 2, 0.3, 0.2, 0.4),
+    ("float16", "PCA, 8 bytes", 4, 0.5, 0.49, 0.6),
     *(("float16", f"PCA, {how}4 bytes", 2, 0.5, 0.5, 0.5) for how in ("", "rotated, ")),
 ]
 CODED = frame(*LINES, dataset="hotpotqa", metric="ndcg@10")
@@ -51,7 +62,11 @@ def test_rows_of_an_experiment_without_any_bring_no_others():
 
 
 def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(monkeypatch):
-    monkeypatch.setattr(recorded, "LADDER", (("float32", 8), ("int8", 8), ("float32", 2), ("int4", 2)))
+    monkeypatch.setattr(
+        recorded,
+        "LADDER",
+        (("float32", 8), ("int8", 8), ("float32", 2), ("int4", 2)),
+    )
     said = recorded.bits(CODED).agg(": ".join, axis=1).tolist()
     assert said == ["32: float32 × 8: 100.0", "8: int8 × 8: 99.8", "8: float32 × 2, PCA: 60.0"]
 
@@ -70,16 +85,23 @@ def test_the_explorer_says_what_the_rows_say():
     others = found[found.index.get_level_values("code") != "float32"]
     for (encoder, use, reducer, code, dim), way in others.iloc[::7].iterrows():
         lines = own.loc[(encoder, *places[use], code, dim)]
-        (row,) = lines[lines["setting"].str.startswith(f"{reducer}, {int(way['bytes']):,} bytes")].to_dict("records")
+        (row,) = lines[
+            lines["setting"].str.startswith(f"{reducer}, {int(way['bytes']):,} bytes")
+        ].to_dict("records")
         full = own.loc[(encoder, *places[use], "full size"), "value"].iloc[0]
-        assert (way["value"] * full, way["ci_low"] * full) == pytest.approx((row["value"], row["ci_low"]))
+        assert (way["value"] * full, way["ci_low"] * full) == pytest.approx(
+            (row["value"], row["ci_low"])
+        )
     assert len(others) > 50
 
 
 @pytest.mark.parametrize("page", ["README.md", "book/index.md"])
 def test_the_first_pages_say_what_the_recorded_rows_say(page):
     coded = recorded_rows("beyond_quantisation")
-    said = recorded.statement(recorded.shares(recorded.reduced_rows(), coded), recorded.bits(coded)).split(". ")[0]
+    said = recorded.statement(
+        recorded.shares(recorded.reduced_rows(), coded),
+        recorded.bits(coded),
+    ).split(". ")[0]
     assert said in " ".join((paths.project_root() / page).read_text(encoding="utf-8").split())
 
 
@@ -93,26 +115,49 @@ def test_recorded_verdicts_are_printed_without_a_build(verdicts, monkeypatch):
     assert re.findall(r"PROP-\S+", recorded.decided("proposal").markdown) == ["PROP-T-2:"]
     measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, seeds=3, what="gain")
     write_verdicts("page", verdict_frame("live", [measured]))
-    assert any(line.startswith("PROP-T-2") and "live: holds here" in line for line in scorecard_lines())
+    assert any(
+        line.startswith("PROP-T-2") and "live: holds here" in line for line in scorecard_lines()
+    )
 
 
-def test_lines_of_an_experiment_average_one_network_and_one_setting_beside_the_printed_number(monkeypatch):
-    line = {"dataset": "stsb", "metric": "spearman", "dim": 128, "readout": "pooler", "command": "repro run page"}
+def test_lines_of_an_experiment_average_one_network_and_one_setting_beside_the_printed_number(
+    monkeypatch,
+):
+    line = {
+        "dataset": "stsb",
+        "metric": "spearman",
+        "dim": 128,
+        "readout": "pooler",
+        "command": "repro run page",
+    }
     line["method"] = "Encoder_d + pooler_d (end-to-end training)"
-    cells = [("a", "test", 0, 0.70), ("a", "test", 1, 0.72), ("a", "dev", 0, 0.80), ("b", "test", 0, 0.20)]
-    rows = [{**line, "backbone": b, "setting": s, "seed": seed, "value": v} for b, s, seed, v in cells]
+    cells = [
+        ("a", "test", 0, 0.70),
+        ("a", "test", 1, 0.72),
+        ("a", "dev", 0, 0.80),
+        ("b", "test", 0, 0.20),
+    ]
+    rows = [
+        {**line, "backbone": b, "setting": s, "seed": seed, "value": v} for b, s, seed, v in cells
+    ]
     rows.append({**rows[0], "readout": "encoder", "value": 0.75})
     monkeypatch.setattr(recorded, "recorded_rows", lambda experiment: make_rows(rows))
     _, a, b = "\n".join(recorded.experiment_lines("wang_table2")).split("\n\n")
     numbers = [line.split()[-4:] for line in a.splitlines()[2:-1]]
-    assert ["60.12", "71", "1.414", "2"] in numbers, "two seeds of one network in one setting, beside the printed 60.12"
+    assert ["60.12", "71", "1.414", "2"] in numbers, (
+        "two seeds of one network in one setting, beside the printed 60.12"
+    )
     assert ["128", "60.12", "80", "1"] in numbers and ["spearman", "128", "75", "1"] in numbers
     assert a.startswith("a: seeds 0, 1") and a.endswith("  repro run page") and " 20 " in b
 
 
 def test_every_recorded_file_is_told_network_by_network():
     for name in (path.stem for path in results_folder().glob("*.parquet")):
-        said = re.findall(r"^(.+): seeds ", "\n".join(recorded.experiment_lines(name)), re.MULTILINE)
+        said = re.findall(
+            r"^(.+): seeds ",
+            "\n".join(recorded.experiment_lines(name)),
+            re.MULTILINE,
+        )
         assert set(said) == set(recorded_rows(name)["backbone"].fillna("no network")), name
 
 
@@ -122,7 +167,9 @@ def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
         if "write_verdicts(" in text or re.search(r"\.close\(\w+, ", text):
             pattern = r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"|Page\(\s*"\w+", "(\w+)"'
             named = re.findall(pattern, text, re.MULTILINE)
-            assert named and {name for names in named for name in names if name} <= set(JUDGES), page.name
+            assert named and {name for names in named for name in names if name} <= set(JUDGES), (
+                page.name
+            )
 
 
 def test_what_the_recorded_rows_do_not_decide_says_what_it_would_take():
@@ -135,6 +182,8 @@ def test_what_the_recorded_rows_do_not_decide_says_what_it_would_take():
 
 def test_the_readmes_figure_can_be_drawn_again(tmp_path):
     again = write_readme_figure(tmp_path / "figure.svg").read_text(encoding="utf-8")
-    committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(encoding="utf-8")
+    committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(
+        encoding="utf-8"
+    )
     for text in (again, committed):
         assert f"<dc:title>Share of its full-size score that {ENCODER} keeps" in text

@@ -1,4 +1,6 @@
-"""The autoencoder: never better than pca with an affine decoder, as good as it when linear, the same twice."""
+"""The autoencoder: never better than pca with an affine decoder, as good as it when linear, the
+same twice.
+"""
 
 import sys
 
@@ -15,29 +17,55 @@ ACTIVATIONS = ["tanh", "relu", "sigmoid", "identity"]
 
 
 def cloud(n=200):
-    return (np.random.default_rng(0).standard_normal((n, 8)) * np.linspace(1.5, 0.3, 8) + 2).astype(np.float32)
+    return (np.random.default_rng(0).standard_normal((n, 8)) * np.linspace(1.5, 0.3, 8) + 2).astype(
+        np.float32
+    )
 
 
 def left_over(X, fitted):
     """Squared error of the rows that the decoder rebuilds from the reduced ones."""
-    back = forward(fitted.transform(X), fitted.decoder_, fitted.activation, affine=True) + fitted.mean_
+    back = (
+        forward(fitted.transform(X), fitted.decoder_, fitted.activation, affine=True) + fitted.mean_
+    )
     return float(((X - back) ** 2).sum())
 
 
 def test_the_identity_approaches_pca():
     X = cloud()
-    trained = Autoencoder(3, activation="identity", epochs=600, learning_rate=1e-2, validation=0).fit(X)
-    left, least = (1 - fitted.explained_variance_ratio_.sum() for fitted in (trained, PCA(3).fit(X)))
+    trained = Autoencoder(
+        3,
+        activation="identity",
+        epochs=600,
+        learning_rate=1e-2,
+        validation=0,
+    ).fit(X)
+    left, least = (
+        1 - fitted.explained_variance_ratio_.sum() for fitted in (trained, PCA(3).fit(X))
+    )
     assert left == pytest.approx(least, rel=0.01)
 
 
-@pytest.mark.parametrize("activation, hidden_layers", list(zip(ACTIVATIONS, [(), (6,), (7, 5), (6,)], strict=True)))
+@pytest.mark.parametrize(
+    "activation, hidden_layers",
+    list(zip(ACTIVATIONS, [(), (6,), (7, 5), (6,)], strict=True)),
+)
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(activation, hidden_layers):
     X = cloud()
-    fitted = Autoencoder(3, activation=activation, hidden_layers=hidden_layers, epochs=60, learning_rate=1e-2).fit(X)
+    fitted = Autoencoder(
+        3,
+        activation=activation,
+        hidden_layers=hidden_layers,
+        epochs=60,
+        learning_rate=1e-2,
+    ).fit(X)
     assert fitted.losses_[:, 1].argmin() + 1 == fitted.best_epoch_
     assert fitted.losses_[-1, 0] < 0.9 * fitted.losses_[0, 0]
-    assert [len(W) for W, _ in fitted.encoder_ + fitted.decoder_] == [*hidden_layers, 3, *hidden_layers[::-1], 8]
+    assert [len(W) for W, _ in fitted.encoder_ + fitted.decoder_] == [
+        *hidden_layers,
+        3,
+        *hidden_layers[::-1],
+        8,
+    ]
     share = 1 - left_over(X, fitted) / ((X - X.mean(0)) ** 2).sum()
     assert fitted.explained_variance_ratio_.sum() == pytest.approx(share, abs=1e-4)
 
@@ -62,10 +90,13 @@ def test_the_kept_weights_have_the_smallest_held_out_loss_and_rows_weigh_alike()
     fitted = Autoencoder(3, epochs=40, learning_rate=0.5, batch_size=64, patience=3).fit(X)
     held_out = X[make_rng(0, "autoencoder order").permutation(len(X))[:20]]
     smallest = fitted.losses_[fitted.best_epoch_ - 1, 1]
-    assert smallest == fitted.losses_[:, 1].min() and len(fitted.losses_) == fitted.best_epoch_ + 3  # its patience
+    # Its patience
+    assert smallest == fitted.losses_[:, 1].min() and len(fitted.losses_) == fitted.best_epoch_ + 3
     assert left_over(held_out, fitted) / held_out.size == pytest.approx(smallest, rel=1e-5)
     options = {"learning_rate": 1e-12, "epochs": 1, "validation": 0}
-    found = [Autoencoder(3, batch_size=size, **options).fit(cloud()).losses_[0, 0] for size in (7, 200)]
+    found = [
+        Autoencoder(3, batch_size=size, **options).fit(cloud()).losses_[0, 0] for size in (7, 200)
+    ]
     assert found[0] == pytest.approx(found[1], rel=1e-5)
 
 
@@ -101,7 +132,9 @@ def test_training_is_a_plain_loop_of_adam_over_rows_shuffled_anew_in_every_epoch
 
 
 def test_rows_held_out_are_not_trained_on():
-    """At a rate that moves nothing, the losses of the two parts, weighed by their rows, are that of all rows."""
+    """At a rate that moves nothing, the losses of the two parts, weighed by their rows, are that of
+    all rows.
+    """
     X = cloud(40) * np.r_[np.ones(36), np.full(4, 9.0)][:, None].astype(np.float32)
     fitted = Autoencoder(3, learning_rate=1e-12, epochs=1, validation=0.25).fit(X)
     train, held = fitted.losses_[0]
@@ -111,8 +144,12 @@ def test_rows_held_out_are_not_trained_on():
 
 def test_the_seed_chooses_the_rows_held_out_and_their_order(monkeypatch):
     start = autoencoder.initial_layers([8, 3, 8], np.random.default_rng(0))
-    monkeypatch.setattr(autoencoder, "initial_layers", lambda *_: [(W.copy(), b.copy()) for W, b in start])
-    first, again, other = (Autoencoder(3, epochs=2, batch_size=20, seed=s).fit(cloud()).losses_ for s in (3, 3, 4))
+    monkeypatch.setattr(
+        autoencoder, "initial_layers", lambda *_: [(W.copy(), b.copy()) for W, b in start]
+    )
+    first, again, other = (
+        Autoencoder(3, epochs=2, batch_size=20, seed=s).fit(cloud()).losses_ for s in (3, 3, 4)
+    )
     np.testing.assert_array_equal(first, again)
     assert (np.abs(first - other) > 1e-4).all()
 
@@ -128,12 +165,18 @@ def test_equal_seeds_give_equal_weights_whatever_the_threads_outside():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"activation": "gelu"}, "unknown activation 'gelu': choose one of tanh, relu, sigmoid, identity"),
+        (
+            {"activation": "gelu"},
+            "unknown activation 'gelu': choose one of tanh, relu, sigmoid, identity",
+        ),
         ({"epochs": 0}, "epochs is 0"),
         ({"validation": 1.0}, "validation is 1.0: expected a share"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),
         ({"hidden_layers": (0,)}, "a size in hidden_layers is 0"),
-        ({"activation": "identity", "learning_rate": 1e15, "batch_size": 50}, "diverged in epoch 1: .*learning_rate"),
+        (
+            {"activation": "identity", "learning_rate": 1e15, "batch_size": 50},
+            "diverged in epoch 1: .*learning_rate",
+        ),
     ],
 )
 def test_options_out_of_range(options, message):
@@ -146,5 +189,8 @@ def test_a_fitted_one_has_no_prefix_and_needs_no_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # to import it is an error from here on
     Y = fitted.transform(cloud())
     np.testing.assert_array_equal(fitted.prefix(Y, 3), Y)
-    with pytest.raises(InputError, match=r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2"):
+    with pytest.raises(
+        InputError,
+        match=r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2",
+    ):
         fitted.prefix(Y, 2)

@@ -1,4 +1,6 @@
-"""Matrices of any shape, with constant columns and duplicates: every reducer keeps scikit-learn's contract and ours."""
+"""Matrices of any shape, with constant columns and duplicates: every reducer keeps scikit-learn's
+contract and ours.
+"""
 
 import numpy as np
 import pytest
@@ -11,16 +13,24 @@ from sklearn.utils.estimator_checks import check_estimator
 from repro.reducers import REDUCERS, make_reducer, reducer
 from repro.types import InputError
 
-SMALL = {"autoencoder": {"epochs": 2}, **{name: {"n_neighbors": 2} for name in ("isomap", "lle", "sbertlp")}}
-"""parameters that sets of some ten rows call for"""
+SMALL = {
+    "autoencoder": {"epochs": 2},
+    **{name: {"n_neighbors": 2} for name in ("isomap", "lle", "sbertlp")},
+}
+"""Parameters that sets of some ten rows call for."""
 LIMITS = {
     **dict.fromkeys(("truncate", "centred", "autoencoder"), lambda n, D: D),
     "pca": lambda n, D: min(n - 1, D),
     "svd": min,
     "grp": lambda n, D: 3 * D,
 }
-"""largest n_components for n distinct rows of D columns, n − 1 for the others; grp has none"""
-several = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+"""Largest n_components for n distinct rows of D columns, n − 1 for the others; grp has none."""
+several = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
 every = pytest.mark.parametrize("name", REDUCERS)
 
 
@@ -46,21 +56,33 @@ def matrices(draw, duplicates=False):
     return X.astype(draw(st.sampled_from([np.float32, np.float64])))
 
 
-@pytest.mark.filterwarnings("ignore:the graph of", "ignore:.*eigenvalues below")  # the checks' small sets fall apart
+# The checks' small sets fall apart
+@pytest.mark.filterwarnings("ignore:the graph of", "ignore:.*eigenvalues below")
 @every
 def test_scikit_learns_checks_hold(name):
     options = {"autoencoder": {"epochs": 5}, "sbertlp": {"n_neighbors": 5}}.get(name, {})
     checks = check_estimator(make_reducer(name, 2, **options), on_skip=None)
     assert len(checks) > 40
     # scikit-learn skips other libraries' arrays itself unless SCIPY_ARRAY_API is set
-    assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
+    assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {
+        "check_array_api_input"
+    }
 
 
 def test_names_and_parameters():
-    assert make_reducer("grp", 3, seed=7).seed == 7 and make_reducer("lle", 3, seed=7, n_neighbors=9).n_neighbors == 9
-    with pytest.raises(InputError, match=f"unknown reducer 'umap': choose one of {', '.join(REDUCERS)}"):
+    assert (
+        make_reducer("grp", 3, seed=7).seed == 7
+        and make_reducer("lle", 3, seed=7, n_neighbors=9).n_neighbors == 9
+    )
+    with pytest.raises(
+        InputError,
+        match=f"unknown reducer 'umap': choose one of {', '.join(REDUCERS)}",
+    ):
         make_reducer("umap", 2)
-    with pytest.raises(InputError, match="pca has no parameter 'whiten': it takes standardize, center_output"):
+    with pytest.raises(
+        InputError,
+        match="pca has no parameter 'whiten': it takes standardize, center_output",
+    ):
         make_reducer("pca", 2, whiten=True)
 
 
@@ -70,7 +92,10 @@ def test_names_and_parameters():
 @given(X=matrices(), data=st.data())
 def test_shape_type_and_prefix(name, X, data):
     n, D = X.shape
-    size = data.draw(st.integers(1, LIMITS.get(name, lambda n, D: n - 1)(n, D)), label="n_components")
+    size = data.draw(
+        st.integers(1, LIMITS.get(name, lambda n, D: n - 1)(n, D)),
+        label="n_components",
+    )
     reducer = small(name, size)
     try:
         Y = reducer.fit_transform(X)
@@ -80,7 +105,12 @@ def test_shape_type_and_prefix(name, X, data):
         return
     again = clone(reducer).fit(X).transform(X)
     for Z in (Y, again, reducer.transform(np.asfortranarray(X))):
-        assert Z.shape == (n, size) and Z.dtype == np.float32 and np.isfinite(Z).all() and Z.flags.c_contiguous
+        assert (
+            Z.shape == (n, size)
+            and Z.dtype == np.float32
+            and np.isfinite(Z).all()
+            and Z.flags.c_contiguous
+        )
     if name not in ("lle", "sbertlp", "isomap"):  # theirs are tested with their own tolerances
         np.testing.assert_allclose(again, Y, atol=2e-3 * max(np.abs(Y).max(), 1e-6))
     assert reducer.prefix(Y, size).shape == Y.shape
@@ -92,7 +122,12 @@ def test_shape_type_and_prefix(name, X, data):
 @pytest.mark.parametrize("n, D", [(12, 5), (5, 9)])
 def test_sizes_out_of_range_name_the_limit(name, n, D):
     X, limit = cloud(n, D), LIMITS.get(name, lambda n, D: n - 1)(n, D)
-    for size, said in ((limit + 1, f" {limit + 1}: expected 1 to {limit}"), (0, ""), (2.0, ""), (True, "")):
+    for size, said in (
+        (limit + 1, f" {limit + 1}: expected 1 to {limit}"),
+        (0, ""),
+        (2.0, ""),
+        (True, ""),
+    ):
         with pytest.raises(InputError, match=f"n_components is{said}"):
             small(name, size).fit(X)
     if name in ("isomap", "lle", "sbertlp"):
@@ -105,7 +140,11 @@ def test_sizes_out_of_range_name_the_limit(name, n, D):
 def test_input_that_cannot_be_used_is_refused(name):
     X = cloud(9, 4)
     broken = np.where(np.arange(36).reshape(9, 4) == 21, np.nan, X)
-    for wrong, said in ((X * 1e150, "X reaches .* at most 1e.15"), (X[:0], "0 sample"), (broken, "first in row 5")):
+    for wrong, said in (
+        (X * 1e150, "X reaches .* at most 1e.15"),
+        (X[:0], "0 sample"),
+        (broken, "first in row 5"),
+    ):
         with pytest.raises(InputError, match=said):
             small(name, 2).fit(wrong)
     with pytest.raises(NotFittedError):
@@ -131,7 +170,10 @@ def test_numbers_that_would_vanish_in_single_precision_are_refused_not_reduced_t
 def test_more_rows_than_there_is_memory_for_are_refused_with_advice(name, entry, monkeypatch):
     X = cloud(200, 4)
     monkeypatch.setattr(reducer, "available_bytes", lambda: entry * 200**2 / 4)
-    with pytest.raises(InputError, match=r"200 rows need about .* GB .* a sample of at most 100 rows and transform"):
+    with pytest.raises(
+        InputError,
+        match=r"200 rows need about .* GB .* a sample of at most 100 rows and transform",
+    ):
         small(name, 2).fit(X)
     monkeypatch.undo()
     assert 2**20 < reducer.available_bytes() < 2**60

@@ -1,4 +1,6 @@
-"""Kernel PCA: pca where the kernel is linear or nearly, scikit-learn's elsewhere, whichever solver finds it."""
+"""Kernel PCA: pca where the kernel is linear or nearly, scikit-learn's elsewhere, whichever solver
+finds it.
+"""
 
 from functools import partial
 
@@ -16,7 +18,10 @@ def cloud(n=80, D=10, seed=0):
     return np.random.default_rng(seed).standard_normal((n, D)) * np.linspace(2, 0.5, D) + 0.3
 
 
-@pytest.mark.parametrize("n, D, p, solver", [(40, 6, 6, "features"), (10, 30, 9, "dense"), (2, 3, 1, "dense")])
+@pytest.mark.parametrize(
+    "n, D, p, solver",
+    [(40, 6, 6, "features"), (10, 30, 9, "dense"), (2, 3, 1, "dense")],
+)
 def test_a_linear_kernel_is_pca(n, D, p, solver):
     X, Q = cloud(n, D), cloud(7, D, seed=1)
     pca, kpca = PCA(p).fit(X), KPCA(p, kernel="linear").fit(X)
@@ -25,14 +30,25 @@ def test_a_linear_kernel_is_pca(n, D, p, solver):
     np.testing.assert_allclose(kpca.transform(X) * signs, pca.transform(X), atol=1e-5)
     np.testing.assert_allclose(kpca.transform(Q) * signs, pca.transform(Q), atol=1e-5)
     np.testing.assert_allclose(kpca.explained_variance_, pca.explained_variance_, rtol=1e-9)
-    np.testing.assert_allclose(kpca.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-9)
+    np.testing.assert_allclose(
+        kpca.explained_variance_ratio_,
+        pca.explained_variance_ratio_,
+        rtol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly", "sigmoid", "cosine", "linear"])
 @pytest.mark.parametrize("n, D", [(80, 10), (20, 30)])
 def test_scores_are_scikit_learns(name, n, D):
     X, Q = cloud(n, D) / 3, cloud(15, D, seed=1) / 3
-    oracle = decomposition.KernelPCA(5, kernel=name, gamma=0.2, coef0=0.7, degree=2, eigen_solver="dense").fit(X)
+    oracle = decomposition.KernelPCA(
+        5,
+        kernel=name,
+        gamma=0.2,
+        coef0=0.7,
+        degree=2,
+        eigen_solver="dense",
+    ).fit(X)
     ours = KPCA(5, kernel=name, gamma=0.2, coef0=0.7, degree=2)
     expected = oracle.transform(X)
     signs = np.sign((ours.fit_transform(X) * expected).sum(0))
@@ -40,7 +56,11 @@ def test_scores_are_scikit_learns(name, n, D):
     np.testing.assert_allclose(ours.transform(Q) * signs, oracle.transform(Q), atol=1e-5)
     np.testing.assert_allclose(ours.eigenvalues_, oracle.eigenvalues_, rtol=1e-7)
     default = decomposition.KernelPCA(5, kernel=name).fit(X)
-    np.testing.assert_allclose(KPCA(5, kernel=name).fit(X).eigenvalues_, default.eigenvalues_, rtol=1e-7)
+    np.testing.assert_allclose(
+        KPCA(5, kernel=name).fit(X).eigenvalues_,
+        default.eigenvalues_,
+        rtol=1e-7,
+    )
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly", "cosine"])
@@ -49,8 +69,12 @@ def test_rows_of_rank_r_have_r_linear_directions_and_no_more(name):
     X = rng.standard_normal((50, 4)) @ rng.standard_normal((4, 20))
     Y = KPCA(4, kernel="linear").fit_transform(X)
     distances = np.linalg.norm(X[:, None] - X, axis=2)
-    np.testing.assert_allclose(np.linalg.norm(Y[:, None] - Y, axis=2), distances, atol=1e-4)  # lossless
-    with pytest.raises(InputError, match=r"n_components is 5: expected 1 to 4 \(the positive eigenvalues"):
+    # Lossless
+    np.testing.assert_allclose(np.linalg.norm(Y[:, None] - Y, axis=2), distances, atol=1e-4)
+    with pytest.raises(
+        InputError,
+        match=r"n_components is 5: expected 1 to 4 \(the positive eigenvalues",
+    ):
         KPCA(5, kernel="linear").fit(X)
     full = KPCA(49, kernel=name).fit(X) if name == "rbf" else KPCA(4, kernel=name).fit(X)
     assert (full.eigenvalues_ > 0).all()
@@ -74,7 +98,8 @@ def both(monkeypatch):
 @pytest.mark.parametrize("name, p", [("rbf", 40), ("poly", 40), ("sigmoid", 20)])
 def test_lanczos_finds_what_the_dense_solver_finds(name, p, both):
     X = cloud(350, 24)
-    X = np.r_[X, -X].astype(np.float32) / 5  # even functions of mirrored rows are hidden from their own components
+    # Even functions of mirrored rows are hidden from their own components
+    X = np.r_[X, -X].astype(np.float32) / 5
     fast, dense = both(X, p, kernel=name)
     np.testing.assert_allclose(fast.eigenvalues_, dense.eigenvalues_, rtol=1e-4)
     ratios = fast.explained_variance_ratio_, dense.explained_variance_ratio_
@@ -94,8 +119,11 @@ def test_small_eigenvalues_go_to_double_precision(both):
 
 def test_lanczos_gives_up_where_it_cannot_be_sure():
     start = np.random.default_rng(0).standard_normal((300, WIDTH))
-    flat = np.eye(300) - 1 / 300  # one eigenvalue, 299 times: two of its vectors will do, eighty are beyond a block
-    search = partial(block_lanczos, flat.__matmul__, first=4, most=300, close=lambda values: 1e-6 * values[0])
+    # One eigenvalue, 299 times: two of its vectors will do, eighty are beyond a block
+    flat = np.eye(300) - 1 / 300
+    search = partial(
+        block_lanczos, flat.__matmul__, first=4, most=300, close=lambda values: 1e-6 * values[0]
+    )
     assert search(start, 2) is not None
     assert search(start, 80) is None
     assert search(np.ones((300, WIDTH)), 2) is not None  # a useless start is replaced
@@ -113,8 +141,11 @@ def test_indefinite_kernels():
     whole = KPCA(58, kernel="sigmoid", indefinite="shift").fit(X)
     assert whole.explained_variance_ratio_.sum() == pytest.approx(1)
     np.testing.assert_allclose(shift.transform(X), scores, atol=1e-5)
-    assert np.abs(shift.transform(X + 1e-9) - scores).max() > 1e-3  # a new row has no shifted diagonal
-    jitter, again = (KPCA(5, kernel="sigmoid", indefinite="jitter", seed=1).fit(X) for _ in range(2))
+    # A new row has no shifted diagonal
+    assert np.abs(shift.transform(X + 1e-9) - scores).max() > 1e-3
+    jitter, again = (
+        KPCA(5, kernel="sigmoid", indefinite="jitter", seed=1).fit(X) for _ in range(2)
+    )
     assert 0 < np.abs(jitter.eigenvalues_ - clip.eigenvalues_).max() < 1e-4
     np.testing.assert_array_equal(again.eigenvalues_, jitter.eigenvalues_)
     everything = KPCA(59, kernel="rbf", indefinite="shift").fit(X)
@@ -156,7 +187,10 @@ def test_gamma():
     squared = ((X[:, None] - X) ** 2).sum(2)[np.triu_indices(50, 1)]
     assert KPCA(2, gamma="median").fit(X).gamma_ == pytest.approx(1 / np.median(squared))
     assert KPCA(2).fit(X).gamma_ == 0.1
-    assert median_gamma(cloud(3000)) == pytest.approx(median_gamma(cloud(3000, seed=1)[:2000]), rel=0.05)
+    assert median_gamma(cloud(3000)) == pytest.approx(
+        median_gamma(cloud(3000, seed=1)[:2000]),
+        rel=0.05,
+    )
 
 
 def test_the_median_of_many_rows_is_that_of_rows_from_everywhere():
@@ -168,13 +202,38 @@ def test_the_median_of_many_rows_is_that_of_rows_from_everywhere():
 @pytest.mark.parametrize(
     "p, options, X, message",
     [
-        (2, {"kernel": "gauss"}, cloud(30), "unknown kernel 'gauss': choose one of rbf, poly, sigmoid, cosine, linear"),
-        (29, {"kernel": "sigmoid"}, cloud(30, 4), r"n_components is 29: expected 1 to \d+ \(the positive eigenvalues"),
+        (
+            2,
+            {"kernel": "gauss"},
+            cloud(30),
+            "unknown kernel 'gauss': choose one of rbf, poly, sigmoid, cosine, linear",
+        ),
+        (
+            29,
+            {"kernel": "sigmoid"},
+            cloud(30, 4),
+            r"n_components is 29: expected 1 to \d+ \(the positive eigenvalues",
+        ),
         (2, {}, np.ones((5, 3)), "all 5 rows of X are equal"),
-        (2, {"kernel": "poly", "degree": 60}, 1e14 * cloud(5), "kernel values overflow: scale X down"),
-        (2, {}, cloud(20_001, 3), "20,001 rows takes 3,200,320,008 bytes .*: fit on a sample of at most"),
+        (
+            2,
+            {"kernel": "poly", "degree": 60},
+            1e14 * cloud(5),
+            "kernel values overflow: scale X down",
+        ),
+        (
+            2,
+            {},
+            cloud(20_001, 3),
+            "20,001 rows takes 3,200,320,008 bytes .*: fit on a sample of at most",
+        ),
         (2, {"gamma": "median"}, np.r_[np.zeros((20, 3)), cloud(3, 3)], "most rows are equal"),
-        (2, {"gamma": "median", "kernel": "poly"}, cloud(30), "expected a number above 0, None for 1/D"),
+        (
+            2,
+            {"gamma": "median", "kernel": "poly"},
+            cloud(30),
+            "expected a number above 0, None for 1/D",
+        ),
     ],
 )
 def test_what_cannot_be_fitted(p, options, X, message):

@@ -12,7 +12,9 @@ from sklearn.random_projection import GaussianRandomProjection
 from repro.reducers import GRP, PCA, SVD, Truncate, make_reducer
 from repro.types import InputError
 
-X = (np.random.default_rng(0).standard_normal((60, 12)) * np.linspace(3, 0.3, 12) + 2.0).astype(np.float32)
+X = (np.random.default_rng(0).standard_normal((60, 12)) * np.linspace(3, 0.3, 12) + 2.0).astype(
+    np.float32
+)
 
 
 def up_to_sign(Y):
@@ -23,21 +25,37 @@ def up_to_sign(Y):
 def test_pca_and_svd_are_scikit_learns_up_to_sign(shape):
     X = np.random.default_rng(2).standard_normal(shape) * np.linspace(2, 0.5, shape[1]) + 1
     p = min(shape) - 1
-    oracles = decomposition.PCA(p, svd_solver="full"), decomposition.TruncatedSVD(p, algorithm="arpack")
+    oracles = (
+        decomposition.PCA(p, svd_solver="full"),
+        decomposition.TruncatedSVD(p, algorithm="arpack"),
+    )
     for ours, oracle in zip((PCA(p), SVD(p)), oracles, strict=True):
-        np.testing.assert_allclose(up_to_sign(ours.fit_transform(X)), up_to_sign(oracle.fit_transform(X)), atol=1e-5)
+        np.testing.assert_allclose(
+            up_to_sign(ours.fit_transform(X)),
+            up_to_sign(oracle.fit_transform(X)),
+            atol=1e-5,
+        )
         for what in ("singular_values_", "explained_variance_", "explained_variance_ratio_"):
             np.testing.assert_allclose(getattr(ours, what), getattr(oracle, what), rtol=1e-7)
         axes = ours.components_
-        assert (axes[np.arange(p), np.abs(axes).argmax(1)] > 0).all()  # each points to its largest entry
+        # Each points to its largest entry
+        assert (axes[np.arange(p), np.abs(axes).argmax(1)] > 0).all()
 
 
 def test_standardised_columns_weigh_the_same_and_uncentred_output_is_off_by_the_mean():
     scaled = (X - X.mean(0)) / X.std(0)
-    np.testing.assert_allclose(PCA(5, standardize=True).fit_transform(X), PCA(5).fit_transform(scaled), atol=1e-4)
+    np.testing.assert_allclose(
+        PCA(5, standardize=True).fit_transform(X),
+        PCA(5).fit_transform(scaled),
+        atol=1e-4,
+    )
     centred, plain = PCA(5).fit(X), PCA(5, center_output=False).fit(X)
     shift = centred.mean_ @ centred.components_.T
-    np.testing.assert_allclose(plain.transform(X) - centred.transform(X), np.tile(shift, (60, 1)), atol=1e-4)
+    np.testing.assert_allclose(
+        plain.transform(X) - centred.transform(X),
+        np.tile(shift, (60, 1)),
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("deviation", [0, 1e-33, 1e-15, 5e-9])
@@ -66,7 +84,9 @@ def test_truncate_keeps_the_columns_and_centred_is_a_translation_of_them():
 
 
 def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_columns_alone():
-    lengths = [(GRP(20, seed=seed).fit_transform(X) ** 2).sum(1) / (X**2).sum(1) for seed in range(400)]
+    lengths = [
+        (GRP(20, seed=seed).fit_transform(X) ** 2).sum(1) / (X**2).sum(1) for seed in range(400)
+    ]
     assert np.mean(lengths) == pytest.approx(1.0, abs=0.04)
     assert np.var(lengths) == pytest.approx(2 / 20, rel=0.3)  # of χ²_p / p
     np.testing.assert_array_equal(GRP(5).fit(X).components_, GRP(5).fit(X[:7] * 3).components_)
@@ -80,9 +100,14 @@ def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(p):
         centred = Z - Z.mean(0, dtype=np.float64)
         return ((centred @ V.T) ** 2).sum() / (centred**2).sum()
 
-    assert Truncate(p).fit(X).explained_variance_ratio_.sum() == pytest.approx(kept(X, np.eye(12)[:p]))
+    assert Truncate(p).fit(X).explained_variance_ratio_.sum() == pytest.approx(
+        kept(X, np.eye(12)[:p])
+    )
     scaled = PCA(p, standardize=True).fit(X)
-    assert scaled.explained_variance_ratio_.sum() == pytest.approx(kept(X / X.std(0), scaled.components_), rel=1e-6)
+    assert scaled.explained_variance_ratio_.sum() == pytest.approx(
+        kept(X / X.std(0), scaled.components_),
+        rel=1e-6,
+    )
 
 
 @pytest.mark.parametrize("name", ["truncate", "pca", "svd", "autoencoder"])
@@ -92,7 +117,7 @@ def test_rows_that_do_not_vary_explain_nothing(name):
 
 
 FIRST = SelectKBest(lambda X, y: -np.arange(X.shape[1]), k=5)
-"""scikit-learn's own way to the first five columns"""
+"""Scikit-learn's own way to the first five columns."""
 CENTRE = StandardScaler(with_std=False)
 
 
@@ -103,7 +128,10 @@ CENTRE = StandardScaler(with_std=False)
         (Truncate(5), FIRST),
         (make_reducer("centred", 5), make_pipeline(CENTRE, FIRST)),
         (PCA(5), decomposition.PCA(5, svd_solver="full")),
-        (PCA(5, standardize=True), make_pipeline(StandardScaler(), decomposition.PCA(5, svd_solver="full"))),
+        (
+            PCA(5, standardize=True),
+            make_pipeline(StandardScaler(), decomposition.PCA(5, svd_solver="full")),
+        ),
         (SVD(5), decomposition.TruncatedSVD(5, algorithm="arpack")),
         (GRP(5), GaussianRandomProjection(5)),
         (GRP(20), GaussianRandomProjection(20)),
@@ -124,7 +152,11 @@ def test_the_inverse_is_scikit_learns(ours, oracle):
 
 def test_the_inverse_of_all_there_is_returns_the_rows_and_knows_its_columns():
     full = [make_reducer(name, 12).fit(X) for name in ("truncate", "centred", "pca", "svd", "grp")]
-    for ours in (*full, PCA(12, center_output=False).fit(X), PCA(12, standardize=True, center_output=False).fit(X)):
+    for ours in (
+        *full,
+        PCA(12, center_output=False).fit(X),
+        PCA(12, standardize=True, center_output=False).fit(X),
+    ):
         np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), X, atol=5e-5)
     with pytest.raises(InputError, match="Y has 5 columns: expected 12, as `transform` returns"):
         full[2].inverse_transform(X[:, :5])

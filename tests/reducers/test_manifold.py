@@ -1,4 +1,6 @@
-"""Isomap with all neighbours is pca; LLE is scikit-learn's up to sign and scale, SBERT-LP is LLE on distinct rows."""
+"""Isomap with all neighbours is pca; LLE is scikit-learn's up to sign and scale, SBERT-LP is LLE on
+distinct rows.
+"""
 
 import numpy as np
 import pytest
@@ -85,7 +87,11 @@ def test_as_many_neighbours_as_scikit_learn_has_unless_told_otherwise():
 # sbertlp
 
 
-@pytest.mark.parametrize("X", [cloud(), repeated(), np.round(cloud(120, 3) * 2)], ids=["plain", "repeated", "ties"])
+@pytest.mark.parametrize(
+    "X",
+    [cloud(), repeated(), np.round(cloud(120, 3) * 2)],
+    ids=["plain", "repeated", "ties"],
+)
 @pytest.mark.filterwarnings("ignore:.*eigenvalues below")
 def test_a_sweep_gives_what_every_k_gives_alone(X):
     swept = neighbour_sweep(X, [5, 20, 9], 4, reg=1e-2)
@@ -112,9 +118,18 @@ def test_null_eigenvalues_are_counted():
 def test_too_few_distinct_rows_say_so():
     X = np.tile(cloud(12), (5, 1))
     for call, message in (
-        (lambda: Isomap(3).fit(X[:12, :1] * [[1.0, 2.0]]), r"is 3: expected 1 to 1 \(the positive eigenvalues"),
-        (lambda: SBERTLP(3).fit(X), r"n_neighbors is 30: expected 1 to 11 .*; 48 more rows are duplicates"),
-        (lambda: neighbour_sweep(X, [5, 12], 3), r"n_neighbors is 12: expected 1 to 11 \(n - 1 of 12 rows\).*48 more"),
+        (
+            lambda: Isomap(3).fit(X[:12, :1] * [[1.0, 2.0]]),
+            r"is 3: expected 1 to 1 \(the positive eigenvalues",
+        ),
+        (
+            lambda: SBERTLP(3).fit(X),
+            r"n_neighbors is 30: expected 1 to 11 .*; 48 more rows are duplicates",
+        ),
+        (
+            lambda: neighbour_sweep(X, [5, 12], 3),
+            r"n_neighbors is 12: expected 1 to 11 \(n - 1 of 12 rows\).*48 more",
+        ),
         (lambda: neighbour_sweep(X, [], 3), "no numbers of neighbours"),
         (
             lambda: LLE(1, n_neighbors=2, reg=0).fit(np.arange(9.0)[:, None]),

@@ -1,4 +1,6 @@
-"""Neighbours by brute force, weights by their definition, and the invariances that make them geometric."""
+"""Neighbours by brute force, weights by their definition, and the invariances that make them
+geometric.
+"""
 
 import numpy as np
 import pytest
@@ -49,7 +51,10 @@ def test_neighbours_do_not_know_offset_and_size():
 def test_near_ties_below_single_precision_are_told_apart():
     directions = cloud(40, 6)
     sphere = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    X = np.r_[sphere * (1 + 1e-9 * np.random.default_rng(1).permutation(40))[:, None], 5 * cloud(30, 6, seed=2)]
+    X = np.r_[
+        sphere * (1 + 1e-9 * np.random.default_rng(1).permutation(40))[:, None],
+        5 * cloud(30, 6, seed=2),
+    ]
     assert_nearest(X, 7, np.zeros((1, 6)))
     far = np.r_[X, [np.full(6, 1e6)]]  # one row so long that single precision settles nothing
     assert_nearest(far, 7, np.zeros((1, 6)))
@@ -68,7 +73,10 @@ def test_inner_products_give_the_same_neighbours_and_weights(k, monkeypatch):
     gram = gram_matrix(X)
     indices, asked = nearest(X, k), nearest(X, k, Q)
     np.testing.assert_array_equal(nearest(X, k, gram=gram), indices)
-    fast = reconstruction_weights(X, indices, X, gram=gram), reconstruction_weights(X, asked, Q, gram=gram)
+    fast = (
+        reconstruction_weights(X, indices, X, gram=gram),
+        reconstruction_weights(X, asked, Q, gram=gram),
+    )
     monkeypatch.setattr(neighbors, "LARGEST", 0)
     slow = reconstruction_weights(X, indices, X), reconstruction_weights(X, asked, Q)
     for a, b in zip(fast, slow, strict=True):
@@ -79,9 +87,15 @@ def test_inner_products_do_not_decide_over_close_rows():
     clusters = np.repeat(cloud(6), 5, axis=0)
     X = clusters + 1e-7 * cloud(30, seed=6)  # squared distances of 1e-13 between squares of 10
     indices = nearest(X, 4)
-    exact = reconstruction_weights(X - clusters, indices, X - clusters)  # the same differences, without cancellation
-    np.testing.assert_allclose(reconstruction_weights(X, indices, X, gram=gram_matrix(X)), exact, rtol=1e-5)
-    np.testing.assert_array_equal(weights_of(clusters, 4), np.full((30, 4), 0.25))  # equal to the point: evenly
+    # The same differences, without cancellation
+    exact = reconstruction_weights(X - clusters, indices, X - clusters)
+    np.testing.assert_allclose(
+        reconstruction_weights(X, indices, X, gram=gram_matrix(X)),
+        exact,
+        rtol=1e-5,
+    )
+    # Equal to the point: evenly
+    np.testing.assert_array_equal(weights_of(clusters, 4), np.full((30, 4), 0.25))
 
 
 @pytest.mark.parametrize("k", [3, 8, 20])

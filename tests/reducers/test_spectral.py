@@ -41,8 +41,12 @@ def test_krylov_and_dense_agree(D, k, count):
 
 
 def test_many_equal_eigenvalues_are_left_to_the_dense_solver():
-    apart = sparse.block_diag([residual_matrix(cloud(25, 3) + i, 4) for i in range(48)], format="csr")
-    assert spectral._inverse_krylov(apart, (apart.T @ apart).tocsr(), 44) is None  # 48 null vectors, steps of 24
+    apart = sparse.block_diag(
+        [residual_matrix(cloud(25, 3) + i, 4) for i in range(48)],
+        format="csr",
+    )
+    # 48 null vectors, steps of 24
+    assert spectral._inverse_krylov(apart, (apart.T @ apart).tocsr(), 44) is None
     values, vectors = bottom_eigenpairs(apart, 44)
     assert values.max() < 1e-10 and np.abs(apart @ vectors).max() < 1e-8
 

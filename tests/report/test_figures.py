@@ -1,4 +1,6 @@
-"""Curves and the look of figures: what is in the frame is in the picture, kinds can be told apart."""
+"""Curves and the look of figures: what is in the frame is in the picture, kinds can be told
+apart.
+"""
 
 from itertools import product
 
@@ -11,8 +13,16 @@ from repro.report import figures
 from repro.report.figures import curves, points
 
 
-def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1):
-    places = pd.DataFrame(product(kinds, datasets, dims, range(seeds)), columns=["kind", "dataset", "dim", "seed"])
+def frame(
+    kinds=("paper", "recorded", "live"),
+    datasets=("stsb", "trec"),
+    dims=(8, 64, 768),
+    seeds=1,
+):
+    places = pd.DataFrame(
+        product(kinds, datasets, dims, range(seeds)),
+        columns=["kind", "dataset", "dim", "seed"],
+    )
     value = 0.5 + 0.03 * np.log2(places["dim"]) + 0.01 * places["seed"]
     return places.assign(method="m", value=value, ci_low=np.nan, ci_high=np.nan)
 
@@ -28,11 +38,19 @@ def lines_of(axes):
 def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fill():
     figure = by_dataset()
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["STS-B", "TREC"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "recorded", "live"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "paper",
+        "recorded",
+        "live",
+    ]
     assert [len(lines_of(axes)) for axes in figure.axes] == [3, 3]
     paper, recorded, live = lines_of(figure.axes[0])
     assert paper.is_dashed() and paper.get_markerfacecolor() == "none"
-    assert not recorded.is_dashed() and not live.is_dashed() and recorded.get_linewidth() > 2 * live.get_linewidth()
+    assert (
+        not recorded.is_dashed()
+        and not live.is_dashed()
+        and recorded.get_linewidth() > 2 * live.get_linewidth()
+    )
 
 
 def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():

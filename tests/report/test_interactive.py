@@ -1,4 +1,6 @@
-"""Interactive charts: no network, a path relative to the page, and a figure for whoever runs no scripts."""
+"""Interactive charts: no network, a path relative to the page, and a figure for whoever runs no
+scripts.
+"""
 
 import hashlib
 import json
@@ -30,14 +32,20 @@ def test_scripts_are_found_beside_the_page_and_no_chart_needs_the_network():
     chart = alt.Chart(FRAME).mark_line().encode(x="dim:Q", y="value:Q", color="method:N")
     shown = interactive.show(chart, fallback=curves(FRAME, color="method"), hint="Point.")
     html = shown._repr_html_()
-    assert "_static/vega/" in html and html.count("</script>") == 2, "a text of the frame ends no script"
+    assert "_static/vega/" in html and html.count("</script>") == 2, (
+        "a text of the frame ends no script"
+    )
     assert all((VEGA / name).is_file() for name in re.findall(r'load\("([^"]+)"\)', html))
     addresses = set(re.findall(r"https?://[^\s\"'\\]+", html))
     assert addresses == {shown.spec["$schema"]}  # names the dialect; nothing loads it
     still = html[html.index("chart-still") : html.index("chart-hint")]
     assert 'src="data:image/svg+xml;base64,' in still and "display:none" not in still
     with pytest.raises(InputError, match="network"):
-        interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=None, hint="Point.")
+        interactive.show(
+            alt.Chart("https://example.org/a.json").mark_point(),
+            fallback=None,
+            hint="Point.",
+        )
 
 
 def test_vendored_scripts_are_the_published_ones_and_fit_altair():

@@ -1,4 +1,6 @@
-"""From rows to verdicts: means, differences and families with their intervals, and which cell a claim is judged by."""
+"""From rows to verdicts: means, differences and families with their intervals, and which cell a
+claim is judged by.
+"""
 
 import re
 from dataclasses import replace
@@ -17,7 +19,9 @@ FIXED = Estimate({None: 5.0}, 0.5, random=False)
 
 
 def test_differences_and_means_are_taken_within_each_seed():
-    """Two cells that move against each other between seeds: their mean does not move, their difference twice."""
+    """Two cells that move against each other between seeds: their mean does not move, their
+    difference twice.
+    """
     assert mean([RISING, FALLING]) == Estimate({0: 2.0, 1: 2.0, 2: 2.0}, 0.7)
     assert Estimate({0: -2.0, 1: 0.0, 2: 2.0}, pytest.approx(1.0)) == RISING - FALLING
     assert (RISING - FIXED).by_seed == {0: -4.0, 1: -3.0, 2: -2.0}
@@ -34,7 +38,10 @@ def test_one_or_two_seeds_judge_only_what_has_nothing_random_in_it():
 def test_rows_of_one_cell():
     one = {"metric": "spearman", "value": 0.5, "ci_low": 0.47, "ci_high": 0.53, "dim": 8}
     three = make_rows({**one, "seed": seed} for seed in range(3))
-    assert isnan(estimate(three[:1]).low) and estimate(three[:1], deterministic=True).half == pytest.approx(3.0)
+    assert isnan(estimate(three[:1]).low) and estimate(
+        three[:1],
+        deterministic=True,
+    ).half == pytest.approx(3.0)
     repeated = estimate(three)  # untrained, and the same under every seed: nothing was drawn
     assert (repeated.random, repeated.seeds, repeated.half) == (False, 1, pytest.approx(3.0))
     assert estimate(three.assign(n_train=9)).random
@@ -45,12 +52,19 @@ FAMILY = {8: Estimate({None: 1.0}, 1.0, random=False), 16: Estimate({None: 3.0},
 
 
 def test_every_dim_is_judged_by_joint_ends_of_all():
-    """The smallest is neither below the lowest lower end nor above the lowest upper end, of which any may be it."""
+    """The smallest is neither below the lowest lower end nor above the lowest upper end, of which
+    any may be it.
+    """
     assert (wide := reach(inf, 2)) > reach(inf)
     dim, e = lowest(FAMILY)
     assert (dim, e.value, e.low, e.high) == (8, 1.0, 1 - wide, pytest.approx(3 + 0.1 * wide))
     dim, e = highest(FAMILY)
-    assert (dim, e.value, e.low, e.high) == (16, 3.0, pytest.approx(3 - 0.1 * wide), pytest.approx(1 + wide))
+    assert (dim, e.value, e.low, e.high) == (
+        16,
+        3.0,
+        pytest.approx(3 - 0.1 * wide),
+        pytest.approx(1 + wide),
+    )
     dim, e = farthest({**FAMILY, 32: Estimate({None: -4.0}, 0.5, random=False)})
     wide = reach(inf, 3)
     assert (dim, e.value, e.low) == (32, -4.0, pytest.approx(-4 - 0.5 * wide))
@@ -81,17 +95,30 @@ def test_a_dim_of_too_few_seeds_leaves_the_word_to_others():
 def test_every_seed_ranks_the_dims_by_itself():
     """Two rising and one falling seed: τ is +1, +1 and −1, though the means rise."""
     dims, signs = (8, 16, 32), (5, 5, -1)
-    rows = [{"value": s * dim / 100, "dim": dim, "seed": seed} for seed, s in enumerate(signs) for dim in dims]
+    rows = [
+        {"value": s * dim / 100, "dim": dim, "seed": seed}
+        for seed, s in enumerate(signs)
+        for dim in dims
+    ]
     found = trend("WANG-F2-2", make_rows(rows, metric="spearman"), 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)
     assert (found.low, found.high) == (-1.0, 1.0)
 
 
 def scores(**cells):
-    """Rows of two encoders at two dims, whose values in points are given in that order, of two seeds."""
+    """Rows of two encoders at two dims, whose values in points are given in that order, of two
+    seeds.
+    """
     places = [{"backbone": encoder, "dim": dim} for encoder in ("a", "b") for dim in (8, 16)]
     return make_rows(
-        {**place, "metric": metric, "seed": seed, "value": (v + off) / 100, "ci_low": v / 100, "ci_high": v / 100}
+        {
+            **place,
+            "metric": metric,
+            "seed": seed,
+            "value": (v + off) / 100,
+            "ci_low": v / 100,
+            "ci_high": v / 100,
+        }
         for metric, values in cells.items()
         for place, v in zip(places, values, strict=True)
         for seed, off in enumerate((-0.1, 0.1))
@@ -114,7 +141,11 @@ def test_seeds_that_nobody_would_run_are_not_counted_out():
         assert re.fullmatch(f"{told} to see an effect of 1, at 80 % power", found.why), found.why
 
 
-PICKED = {lowest: (-3.0, "b at 16 of 4"), highest: (2.0, "b at 8 of 4"), farthest: (-3.0, "b at 16 of 4")}
+PICKED = {
+    lowest: (-3.0, "b at 16 of 4"),
+    highest: (2.0, "b at 8 of 4"),
+    farthest: (-3.0, "b at 16 of 4"),
+}
 
 
 @pytest.mark.parametrize("pick", [*PICKED, average])
@@ -131,10 +162,22 @@ def test_groups_are_judged_one_by_one_in_their_own_unit_at_their_own_size():
         for name, own in rows.groupby("backbone"):
             yield {"encoder": name, "full": {"a": 16, "b": 32}[name]}, own
 
-    rule = Judge("X", "{encoder}", "backbone == @encoder", each=each, near=0.5, scale=lambda facts: facts["full"])
+    rule = Judge(
+        "X",
+        "{encoder}",
+        "backbone == @encoder",
+        each=each,
+        near=0.5,
+        scale=lambda facts: facts["full"],
+    )
     found = judge([rule, lambda rows: []], scores(lead=(1, 5, 5, 2)))
-    assert [(m.what, m.value) for m in found] == [("a", pytest.approx(16)), ("b", pytest.approx(64))]
-    assert not judge([replace(rule, near=1 / 32)], scores(lead=(1, 5, 5, 2))), "no size is near that"
+    assert [(m.what, m.value) for m in found] == [
+        ("a", pytest.approx(16)),
+        ("b", pytest.approx(64)),
+    ]
+    assert not judge([replace(rule, near=1 / 32)], scores(lead=(1, 5, 5, 2))), (
+        "no size is near that"
+    )
     nearly = judge([replace(rule, near=0.3)], scores(lead=(1, 5, 5, 2)))
     assert [m.what for m in nearly] == ["b"], "8 of 16 are more than 0.3 by a factor above √2"
 

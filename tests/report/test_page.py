@@ -1,4 +1,6 @@
-"""A page: settings that a reader may change, verdicts left for the scorecard while the book is built, rows recorded."""
+"""A page: settings that a reader may change, verdicts left for the scorecard while the book is
+built, rows recorded.
+"""
 
 import ast
 import re
@@ -21,20 +23,42 @@ from repro.types import InputError
 
 @pytest.fixture
 def live():
-    row = {"value": 0.5, "backbone": "repro-tiny", "n_train": 10, "metric": "spearman", "method": "m"}
-    return make_rows([row], experiment="wang_table1", data_source="microworld", seed=0, profile="embedded")
+    row = {
+        "value": 0.5,
+        "backbone": "repro-tiny",
+        "n_train": 10,
+        "metric": "spearman",
+        "method": "m",
+    }
+    return make_rows(
+        [row],
+        experiment="wang_table1",
+        data_source="microworld",
+        seed=0,
+        profile="embedded",
+    )
 
 
 def judged(rows):
     value = 100 * rows["value"].mean()
-    return [Measurement("WANG-T1-1", "effect", value, value - 1, value + 1, what=f"of {len(rows)} rows")]
+    return [
+        Measurement("WANG-T1-1", "effect", value, value - 1, value + 1, what=f"of {len(rows)} rows")
+    ]
 
 
 def test_what_a_reader_leaves_out_is_the_profiles(no_data):
     page = Page("wang_table1_two_step_simcse", "wang_table1", seed=3)
-    assert page.shared == {"experiment": "wang_table1", "profile": "embedded", "data_source": "microworld", "seed": 3}
+    assert page.shared == {
+        "experiment": "wang_table1",
+        "profile": "embedded",
+        "data_source": "microworld",
+        "seed": 3,
+    }
     usual, changed = page.settings(sentences=None).train, page.settings(sentences=123).train
-    assert (usual.seed, usual.source) == (3, "microworld") and changed.sentences == 123 != usual.sentences
+    assert (usual.seed, usual.source) == (
+        3,
+        "microworld",
+    ) and changed.sentences == 123 != usual.sentences
     assert Page("x", "wang_table1", source="local").data_source == "local"
     asked = {None: "all-mpnet-base-v2", "some/where/all-MiniLM-L6-v2": "all-MiniLM-L6-v2"}
     assert {name: page.past(name)["backbone"].unique().item() for name in asked} == asked
@@ -47,7 +71,10 @@ def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, ver
     monkeypatch.delenv("REPRO_BOOK")
     alone = Page("other", "wang_table1").close(live, judged, live.iloc[:0])
     assert "live" in alone.markdown and "recorded" not in alone.markdown
-    assert read_verdicts()[["kind", "page"]].to_numpy().tolist() == [["recorded", "name"], ["live", "name"]]
+    assert read_verdicts()[["kind", "page"]].to_numpy().tolist() == [
+        ["recorded", "name"],
+        ["live", "name"],
+    ]
 
 
 def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
@@ -61,27 +88,55 @@ def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
 
 def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     main = ModuleType("__main__")
-    exec("backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = True\nfolders: list = []", vars(main))
-    name, main.folders = tmp_path.name, [str(tmp_path), f"{tmp_path}-flow"]  # the second: a system on it
+    exec(
+        "backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = "
+        "True\nfolders: list = []",
+        vars(main),
+    )
+    # The second: a system on it
+    name, main.folders = tmp_path.name, [str(tmp_path), f"{tmp_path}-flow"]
     monkeypatch.setitem(sys.modules, "__main__", main)
     page = Page("name", "wang_table1")
     main.dims.append(2)  # what the page's code does to a parameter later
     said = shlex.split(pages.command("name", page.parameters))
-    assert said == ["repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folders", f'["{name}", "{name}-flow"]']
-    rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
+    assert said == [
+        "repro",
+        "run",
+        "name",
+        "-p",
+        "dims",
+        "[8, 4]",
+        "-p",
+        "folders",
+        f'["{name}", "{name}-flow"]',
+    ]
+    rows = make_rows(
+        [{"value": 0.5, "command": "repro run name -p dims '[8]'"}],
+        experiment="x",
+        data_source="local",
+    )
     assert "-p dims" in page.badges(rows, rows).html
 
 
 def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_else():
     values = {"dims": [8], "switch_dims": []}
-    assert Page("x", "wang_table1", may_be_empty=["switch_dims"], parameters=values).parameters == values
+    assert (
+        Page("x", "wang_table1", may_be_empty=["switch_dims"], parameters=values).parameters
+        == values
+    )
     with pytest.raises(InputError, match=r"switch_dims is \[\]: expected one value or more"):
         Page("x", "wang_table1", may_be_empty=["also"], parameters=values)
 
 
-@pytest.mark.parametrize("page", sorted((project_root() / "notebooks").glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", sorted((project_root() / "notebooks").glob("*.md")), ids=lambda page: page.stem
+)
 def test_a_page_says_of_the_lists_that_it_can_do_without_that_they_may_be_empty(page):
-    said = {name for name, parameter in notebook.parameters_of(page).items() if "[] for none" in parameter.comment}
+    said = {
+        name
+        for name, parameter in notebook.parameters_of(page).items()
+        if "[] for none" in parameter.comment
+    }
     code = "\n".join(cell.source for cell in notebook.read(page).cells if cell.cell_type == "code")
     taken = re.findall(r"may_be_empty=(\[.*?\])", code)
     assert said == {name for names in taken for name in ast.literal_eval(names)}

@@ -1,4 +1,6 @@
-"""Tables: printed, recorded and live numbers side by side, and what a browser and a printed page show of them."""
+"""Tables: printed, recorded and live numbers side by side, and what a browser and a printed page
+show of them.
+"""
 
 import re
 
@@ -15,11 +17,20 @@ from repro.report.tables import comparison, join_kinds, paper_values, show, side
 from repro.rows import make_rows
 from repro.types import InputError
 
-FRAME = pd.DataFrame({"method": ["a | b", "<c>"], "dim": pd.array([8, None], dtype="Int64"), "paper": [79.615, np.nan]})
+FRAME = pd.DataFrame(
+    {
+        "method": ["a | b", "<c>"],
+        "dim": pd.array([8, None], dtype="Int64"),
+        "paper": [79.615, np.nan],
+    }
+)
 
 
 def rows(values, **shared):
-    made = [{"method": END, "metric": "spearman", "dataset": "stsb", "readout": "pooler", **v} for v in values]
+    made = [
+        {"method": END, "metric": "spearman", "dataset": "stsb", "readout": "pooler", **v}
+        for v in values
+    ]
     return make_rows(made, experiment="wang_table1", data_source="local", **shared)
 
 
@@ -51,7 +62,11 @@ def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
     assert len(table) == 8
     line = table.loc[(END, 128)]
     assert line["paper"] == pytest.approx(78.17) and line["live"] == pytest.approx(60.0)
-    assert line["recorded"] == pytest.approx(71.0) and line["recorded_sd"] == pytest.approx(1.0) and line["seeds"] == 3
+    assert (
+        line["recorded"] == pytest.approx(71.0)
+        and line["recorded_sd"] == pytest.approx(1.0)
+        and line["seeds"] == 3
+    )
     assert line["gap"] == pytest.approx(60.0 - 78.17)
     assert table["live"].isna().sum() == 7 and table["gap"].isna().sum() == 7
     with pytest.raises(InputError, match="twice"):
@@ -59,7 +74,9 @@ def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
 
 
 def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
-    same = rows([{"dim": 128, "value": 0.7, "ci_low": 0.68, "ci_high": 0.72, "seed": i} for i in range(3)])
+    same = rows(
+        [{"dim": 128, "value": 0.7, "ci_low": 0.68, "ci_high": 0.72, "seed": i} for i in range(3)]
+    )
     (line,) = side_by_side(same.iloc[:0], same, same.iloc[:0]).itertuples()
     assert line.recorded == pytest.approx(70.0) and np.isnan([line.recorded_sd, line.seeds]).all()
     assert "| 70.00 |" in comparison(side_by_side(same.iloc[:0], same, same.iloc[:0])).markdown
@@ -70,7 +87,12 @@ def test_markdown_has_one_row_per_row_and_escapes_its_bars():
     assert len(lines) == 4 and lines[1] == "| :--- | ---: | ---: |"
     parsed = MarkdownIt("commonmark").enable("table").render(to_myst(FRAME))
     assert parsed.count("<tr>") == 3 and len(re.findall("<t[hd][ >]", parsed)) == 9
-    assert "a | b" in parsed and "–" in lines[3] and "&lt;c&gt;" in show(FRAME).html and "nan" not in show(FRAME).html
+    assert (
+        "a | b" in parsed
+        and "–" in lines[3]
+        and "&lt;c&gt;" in show(FRAME).html
+        and "nan" not in show(FRAME).html
+    )
 
 
 def test_a_figure_without_a_point_says_so_in_its_place():

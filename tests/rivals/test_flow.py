@@ -5,14 +5,25 @@ import pytest
 import torch
 
 from repro.types import InputError
-from rivals.flow import ActNorm, Flow, FlowConfig, fit_flow, fit_whitening, negative_log_likelihood, whitened
+from rivals.flow import (
+    ActNorm,
+    Flow,
+    FlowConfig,
+    fit_flow,
+    fit_whitening,
+    negative_log_likelihood,
+    whitened,
+)
 
 X = torch.randn(50, 6, generator=torch.Generator().manual_seed(0)) * 2 + 1
 
 
 @pytest.mark.parametrize("dim", [2, 6, 7])
 def test_the_log_determinant_is_that_of_the_jacobian(dim):
-    flow, generator = Flow(dim, FlowConfig(depth=3, hidden_dim=16)), torch.Generator().manual_seed(1)
+    flow, generator = (
+        Flow(dim, FlowConfig(depth=3, hidden_dim=16)),
+        torch.Generator().manual_seed(1),
+    )
     with torch.no_grad():  # every parameter moves away from its start
         for parameter in flow.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
@@ -21,7 +32,12 @@ def test_the_log_determinant_is_that_of_the_jacobian(dim):
     assert (z - x).abs().max() > 0.1
     for row, value in zip(x, log_det, strict=True):
         jacobian = torch.autograd.functional.jacobian(lambda v: flow(v[None])[0][0], row)
-        torch.testing.assert_close(value, torch.linalg.slogdet(jacobian).logabsdet, rtol=0, atol=1e-4)
+        torch.testing.assert_close(
+            value,
+            torch.linalg.slogdet(jacobian).logabsdet,
+            rtol=0,
+            atol=1e-4,
+        )
 
 
 def test_an_untrained_flow_is_a_rotation_and_its_likelihood_that_of_a_normal():
@@ -51,9 +67,13 @@ def test_fitting_beats_the_best_gaussian_with_the_same_bytes_each_time():
     with torch.no_grad():
         found = float(negative_log_likelihood(flow, torch.from_numpy(bent)))
     _, logdet = np.linalg.slogdet(2 * np.pi * np.e * np.cov(bent.T))
-    assert found < logdet / 2 - 0.5  # a Gaussian's entropy is the best likelihood a linear map can reach
+    # A Gaussian's entropy is the best likelihood a linear map can reach
+    assert found < logdet / 2 - 0.5
     assert len(history.losses) == 15 * 8
-    first, second = (fit_flow(bent, FlowConfig(depth=2, hidden_dim=8, epochs=1))[0].transform(bent) for _ in range(2))
+    first, second = (
+        fit_flow(bent, FlowConfig(depth=2, hidden_dim=8, epochs=1))[0].transform(bent)
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(first, second)
     with pytest.raises(InputError, match="do not fill one batch of 128"):
         fit_flow(bent[:100], FlowConfig())
@@ -69,6 +89,8 @@ def test_whitened_covariance_is_the_identity():
     assert Z.dtype == np.float32
     assert (np.diff(1 / np.linalg.norm(fit["matrix"], axis=0)) < 0).all()  # √λ of each direction
     constant = np.column_stack([cloud, np.full(len(cloud), 2.0), cloud[:, 0] - cloud[:, 1]])
-    assert fit_whitening(constant)["matrix"].shape == (8, 6), "directions that do not vary are left out"
+    assert fit_whitening(constant)["matrix"].shape == (8, 6), (
+        "directions that do not vary are left out"
+    )
     with pytest.raises(InputError, match="all 5 rows of X are equal"):
         fit_whitening(np.ones((5, 3)))

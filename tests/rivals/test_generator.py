@@ -1,4 +1,6 @@
-"""What networks write is what their own logits say, whatever the batch; there and back again, kept by weights."""
+"""What networks write is what their own logits say, whatever the batch; there and back again, kept
+by weights.
+"""
 
 import json
 import shutil
@@ -25,9 +27,18 @@ def literal(writer, text, steps):
     for step in range(steps):
         read = (ids, written) if translates else ([*ids, *written],)
         with torch.no_grad():
-            given = dict(zip(("input_ids", "decoder_input_ids"), (torch.tensor([row]) for row in read), strict=False))
+            given = dict(
+                zip(
+                    ("input_ids", "decoder_input_ids"),
+                    (torch.tensor([row]) for row in read),
+                    strict=False,
+                )
+            )
             best = int(model(**given).logits[0, -1].argmax())
-        last = step + 1 == steps and getattr(model.generation_config, "forced_eos_token_id", None) is not None
+        last = (
+            step + 1 == steps
+            and getattr(model.generation_config, "forced_eos_token_id", None) is not None
+        )
         written.append(stop if last else best)
         if written[-1] == stop:
             break
@@ -35,7 +46,12 @@ def literal(writer, text, steps):
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2", "marian", "t5"])
-def test_what_is_written_is_the_literal_answer_whatever_its_batch(family, decoders, translators, monkeypatch):
+def test_what_is_written_is_the_literal_answer_whatever_its_batch(
+    family,
+    decoders,
+    translators,
+    monkeypatch,
+):
     if family in decoders:
         writer, steps = load_generator(decoders[family], device="cpu"), 6
         write = partial(writer.generate, max_new_tokens=steps)
@@ -53,7 +69,12 @@ def test_what_is_written_is_the_literal_answer_whatever_its_batch(family, decode
 def test_published_settings_that_sample_or_punish_repetition_are_left_out(decoders, tmp_path):
     folder = tmp_path / "sampling"
     shutil.copytree(decoders["qwen2"], folder)
-    settings = {"do_sample": True, "temperature": 5.0, "repetition_penalty": 9.0, "eos_token_id": [3, 7]}
+    settings = {
+        "do_sample": True,
+        "temperature": 5.0,
+        "repetition_penalty": 9.0,
+        "eos_token_id": [3, 7],
+    }
     (folder / "generation_config.json").write_text(json.dumps(settings))
     sampling = load_generator(str(folder), device="cpu")
     assert sampling.model.generation_config.eos_token_id == [3, 7]
@@ -64,13 +85,20 @@ def test_published_settings_that_sample_or_punish_repetition_are_left_out(decode
 
 def test_prompts_without_room_and_unusable_knobs_are_named(decoders, translators):
     generator = load_generator(decoders["llama"], device="cpu")
-    with pytest.raises(InputError, match=r"'the cook the cook .*…? has 62 tokens and 8 are to follow.* takes 64"):
+    with pytest.raises(
+        InputError,
+        match=r"'the cook the cook .*…? has 62 tokens and 8 are to follow.* takes 64",
+    ):
         generator.generate(["a word", "the cook " * 30], max_new_tokens=8)
     with pytest.raises(InputError, match="max_tokens is 65: expected 1 to 64"):
         load_translator(translators["marian"], device="cpu").translate(["a"], max_tokens=65)
 
 
-def test_back_translation_is_one_after_the_other_and_kept_by_weights(translators, monkeypatch, tmp_path):
+def test_back_translation_is_one_after_the_other_and_kept_by_weights(
+    translators,
+    monkeypatch,
+    tmp_path,
+):
     store, there, back = Store(), translators["marian"], translators["t5"]
     monkeypatch.setitem(writing.CHUNKS, "translations", 2)
     found = back_translate(TEXTS, there, back, store, max_tokens=16)

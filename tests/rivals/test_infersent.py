@@ -14,13 +14,22 @@ from rivals.static import Vocabulary
 TEXTS = ["the cat sat", "a dog", "the mat . a cat sat on the dog", "zebra", "on a zebra mat"]
 LETTERS = tuple("abcdefghij")
 TABLE = Vocabulary(LETTERS, np.eye(len(LETTERS), dtype=np.float32))
-SMALL = InferSentConfig(hidden_dim=16, classifier_dim=32, epochs=12, batch_size=16, learning_rate=0.5)
+SMALL = InferSentConfig(
+    hidden_dim=16,
+    classifier_dim=32,
+    epochs=12,
+    batch_size=16,
+    learning_rate=0.5,
+)
 
 
 @pytest.fixture
 def encoder():
     words = ("the", "cat", "dog", "sat", "on", "a", "mat", ".")
-    table = Vocabulary(words, np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32))
+    table = Vocabulary(
+        words,
+        np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32),
+    )
     return InferSent(BiLSTMMax(5, 4), table)
 
 
@@ -36,7 +45,11 @@ def test_the_maximum_over_tokens_is_the_literal_one(encoder):
 def test_company_order_and_unknown_words_do_not_matter_and_long_texts_are_cut(encoder, monkeypatch):
     X = encoder.encode(TEXTS)
     assert X.shape == (5, 8) and X.dtype == np.float32 and not X[3].any()
-    np.testing.assert_allclose(X, np.concatenate([encoder.encode([text]) for text in TEXTS]), atol=1e-6)
+    np.testing.assert_allclose(
+        X,
+        np.concatenate([encoder.encode([text]) for text in TEXTS]),
+        atol=1e-6,
+    )
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1]), X[::-1], atol=1e-6)
     np.testing.assert_array_equal(encoder.encode(["zebra the cat"]), encoder.encode(["the CAT"]))
     monkeypatch.setattr(infersent, "LONGEST", 2)
@@ -45,11 +58,17 @@ def test_company_order_and_unknown_words_do_not_matter_and_long_texts_are_cut(en
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Entailed if the words are the same, neutral if they are of one half of the alphabet, contradicted otherwise."""
+    """Entailed if the words are the same, neutral if they are of one half of the alphabet,
+    contradicted otherwise.
+    """
     rng = np.random.default_rng(0)
     left, right = rng.integers(10, size=(2, 600))
     right = np.where(rng.random(600) < 0.3, left, right)
-    labels = np.where(left == right, "entailment", np.where(left // 5 == right // 5, "neutral", "contradiction"))
+    labels = np.where(
+        left == right,
+        "entailment",
+        np.where(left // 5 == right // 5, "neutral", "contradiction"),
+    )
     texts = ([LETTERS[i] for i in side] for side in (left, right))
     return LabelledPairs("toy", "local", "train", *map(tuple, texts), labels)
 
@@ -69,7 +88,11 @@ def test_the_rate_shrinks_where_the_held_out_accuracy_falls_and_the_best_epoch_i
         rate *= 0.9 / (1 if accuracy > best else 5)
         best = max(best, accuracy)
     assert history["rate"].iloc[-1] < 0.3 * 0.9 ** (len(history) - 1)  # it did shrink
-    again, short = train_infersent(pairs, TABLE, replace(config, epochs=history["accuracy"].idxmax() + 1))
+    again, short = train_infersent(
+        pairs,
+        TABLE,
+        replace(config, epochs=history["accuracy"].idxmax() + 1),
+    )
     assert len(short) < len(history)
     np.testing.assert_array_equal(encoder.encode(LETTERS), again.encode(LETTERS))
 
@@ -84,8 +107,18 @@ def test_held_out_labels_teach_nothing(pairs):
 
 
 def test_unsuitable_pairs_are_refused(pairs):
-    few = LabelledPairs("few", "local", "train", pairs.texts1[:12], pairs.texts2[:12], pairs.labels[:12])
-    with pytest.raises(InputError, match="11 pairs beside 1 held-out ones do not fill one batch of 16"):
+    few = LabelledPairs(
+        "few",
+        "local",
+        "train",
+        pairs.texts1[:12],
+        pairs.texts2[:12],
+        pairs.labels[:12],
+    )
+    with pytest.raises(
+        InputError,
+        match="11 pairs beside 1 held-out ones do not fill one batch of 16",
+    ):
         train_infersent(few, TABLE, SMALL)
     with pytest.raises(InputError, match="no word of toy is known"):
         train_infersent(pairs, Vocabulary(["zebra"], np.ones((1, 4), np.float32)), SMALL)

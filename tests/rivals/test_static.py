@@ -10,13 +10,29 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from repro.data.files import read_vectors
 from repro.types import InputError
 from rivals.skipgram import FastText, fit_doc2vec, fit_word2vec
-from rivals.static import SMOOTHING, StaticEncoder, Vocabulary, fit_lsa, fit_sif, fit_tfidf, tokens_of
+from rivals.static import (
+    SMOOTHING,
+    StaticEncoder,
+    Vocabulary,
+    fit_lsa,
+    fit_sif,
+    fit_tfidf,
+    tokens_of,
+)
 
 WORDS = ("the", "cat", "dog", "n't", "do", ".")
 TEXTS = ["The cat.", "the dog the dog", "do n't", "a cat don't"]
 COUNTED = [
-    *("a dog sleeps", "the dog sleeps", "a cat sleeps on the mat", "the cook thanks a driver", "dogs and cats"),
-    *("a driver thanks the cook", "the mat is red", "a red car", "the car of the driver", "sleeping dogs lie"),
+    "a dog sleeps",
+    "the dog sleeps",
+    "a cat sleeps on the mat",
+    "the cook thanks a driver",
+    "dogs and cats",
+    "a driver thanks the cook",
+    "the mat is red",
+    "a red car",
+    "the car of the driver",
+    "sleeping dogs lie",
 ]
 
 TABLE = Vocabulary(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32))
@@ -41,7 +57,9 @@ def test_tokens_are_parted_only_where_the_vocabulary_lacks_them():
 def test_sif_weighs_by_frequency_and_removes_the_common_direction():
     encoder = fit_sif(TABLE, TEXTS)
     counts = {"the": 3, "cat": 2, ".": 1, "dog": 2, "do": 2, "n't": 2, "a": 1}
-    weights = {word: SMOOTHING / (SMOOTHING + n / sum(counts.values())) for word, n in counts.items()}
+    weights = {
+        word: SMOOTHING / (SMOOTHING + n / sum(counts.values())) for word, n in counts.items()
+    }
     assert encoder.weights == pytest.approx(weights)
     plain = StaticEncoder(TABLE, weights=encoder.weights).encode(TEXTS)
     u = np.linalg.svd(plain)[2][0]
@@ -66,7 +84,11 @@ def test_tfidf_is_the_formula():
 
 def test_lsa_spans_the_leading_directions_with_the_same_bytes_each_time():
     encoder = fit_lsa(COUNTED, dim=4)
-    X = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b").fit_transform(COUNTED)
+    X = TfidfVectorizer(
+        sublinear_tf=True,
+        ngram_range=(1, 2),
+        token_pattern=r"(?u)\b\w+\b",
+    ).fit_transform(COUNTED)
     U, S, _ = np.linalg.svd(X.toarray(), full_matrices=False)
     ours = encoder.encode(COUNTED)
     np.testing.assert_allclose(ours @ ours.T, (U[:, :4] * S[:4] ** 2) @ U[:, :4].T, atol=1e-4)
@@ -93,7 +115,9 @@ def test_words_of_several_parts_are_read_and_malformed_lines_are_named(write):
 
 
 def test_fasttext_agrees_with_gensim_and_damaged_files_are_refused(tmp_path):
-    sentences = [text.lower().split() for text in ("a red café", "the red cat sat", "the cat saw a café")] * 5
+    sentences = [
+        text.lower().split() for text in ("a red café", "the red cat sat", "the cat saw a café")
+    ] * 5
     sizes = {"vector_size": 8, "min_count": 1, "bucket": 50, "min_n": 2, "max_n": 4}
     model, path = Gensim(sentences, **sizes, epochs=1, seed=0, workers=1), tmp_path / "model.bin"
     save_facebook_model(model, str(path))
@@ -132,15 +156,18 @@ def test_a_text_is_closest_to_itself_with_a_word_changed(sentences):
     changed = [" ".join(t.split()[1:]) for t in some]
     A, B = encoder.encode(some, normalize=True), encoder.encode(changed, normalize=True)
     assert (np.argmax(A @ B.T, axis=1) == np.arange(len(some))).mean() > 0.5  # chance: 0.025
-    np.testing.assert_array_equal(encoder.encode(some[:5])[3], encoder.encode([some[3]])[0])  # whatever the company
+    # Whatever the company
+    np.testing.assert_array_equal(encoder.encode(some[:5])[3], encoder.encode([some[3]])[0])
     assert not encoder.encode(["zzz qqq"]).any()
 
 
 def test_bytes_do_not_depend_on_the_process(python):
     code = (
-        "import hashlib; from repro import data; from rivals.skipgram import fit_doc2vec, fit_word2vec\n"
+        "import hashlib; from repro import data; from rivals.skipgram import "
+        "fit_doc2vec, fit_word2vec\n"
         "t = list(data.texts_of(data.load('wiki', source='microworld', limit=150)))\n"
-        "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, dim=8, epochs=2).vectors\n"
+        "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, "
+        "dim=8, epochs=2).vectors\n"
         "found = hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest()\n"
     )
     here: dict = {"hashlib": hashlib}

@@ -19,7 +19,11 @@ from rivals.flow import FlowConfig
 from rivals.infersent import InferSentConfig
 from rivals.sbert_wk import SbertWK
 
-HERE = [n for n, system in SYSTEMS.items() if not system.hub and n != "fasttext" and not n.startswith("minilm")]
+HERE = [
+    n
+    for n, system in SYSTEMS.items()
+    if not system.hub and n != "fasttext" and not n.startswith("minilm")
+]
 PUBLISHED = sorted(name for name, system in SYSTEMS.items() if system.hub)
 ODD = ["zebra zzzz", "", "the dog"]
 
@@ -37,8 +41,16 @@ def vectors(tmp_path_factory, sentences):
 @pytest.fixture
 def config(deep, vectors, monkeypatch):
     """Everything on a random BERT, random word vectors and a few hundred generated pairs."""
-    monkeypatch.setitem(loaders.INFERSENT, "embedded", InferSentConfig(hidden_dim=4, classifier_dim=8, epochs=1))
-    monkeypatch.setitem(loaders.FLOW, "embedded", FlowConfig(depth=2, hidden_dim=8, epochs=1, batch_size=64))
+    monkeypatch.setitem(
+        loaders.INFERSENT,
+        "embedded",
+        InferSentConfig(hidden_dim=4, classifier_dim=8, epochs=1),
+    )
+    monkeypatch.setitem(
+        loaders.FLOW,
+        "embedded",
+        FlowConfig(depth=2, hidden_dim=8, epochs=1, batch_size=64),
+    )
     return SystemConfig(source="microworld", backbone=deep, sentences=200, vectors=vectors)
 
 
@@ -60,7 +72,12 @@ def test_each_is_encoded_once_and_found_again(name, config, tasks):
     loaded = load_system(name, config, store)
     table = encode_tasks(loaded.make, loaded.identity, tasks, store)
     assert np.isfinite(table.X).all() and table.X.std() > 0 and table.X.dtype == np.float32
-    found = encode_tasks(lambda: pytest.fail("encoded twice"), load_system(name, config, store).identity, tasks, store)
+    found = encode_tasks(
+        lambda: pytest.fail("encoded twice"),
+        load_system(name, config, store).identity,
+        tasks,
+        store,
+    )
     np.testing.assert_array_equal(found.X, table.X)
     encoder = loaded.make()
     X = encoder.encode(ODD)
@@ -71,7 +88,9 @@ def test_each_is_encoded_once_and_found_again(name, config, tasks):
 
 @pytest.mark.parametrize("name", ("sif", "infersent", "sbert", "bert_flow", "whitening"))
 def test_the_identity_follows_what_decides_the_output(name, config):
-    one, two = (load_system(name, replace(config, sentences=n), Store()).identity for n in (100, 99))
+    one, two = (
+        load_system(name, replace(config, sentences=n), Store()).identity for n in (100, 99)
+    )
     assert one != two and len(one) == 16
 
 
@@ -86,13 +105,21 @@ def test_fits_learn_from_as_many_sentences_as_are_asked_for(config):
 def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
     loaded = load_system("sbert", config, Store())
     encoder = loaded.make()
-    assert encoder.pooling == "mean" and encoder.dim == encoder.hidden_dim == 32 and loaded.n_train == 200
-    note = json.loads((Store().folder("encoders", loaded.identity) / "history.json").read_text(encoding="utf-8"))
+    assert (
+        encoder.pooling == "mean"
+        and encoder.dim == encoder.hidden_dim == 32
+        and loaded.n_train == 200
+    )
+    note = json.loads(
+        (Store().folder("encoders", loaded.identity) / "history.json").read_text(encoding="utf-8")
+    )
     assert note["config"]["checkpoint_by"] == "encoder", "the mean of states is what is read"
 
 
 def test_settings_are_those_that_the_dev_split_prefers():
-    infersent = {name: getattr(loaders.INFERSENT["embedded"], name) for name in ("learning_rate", "epochs")}
+    infersent = {
+        name: getattr(loaders.INFERSENT["embedded"], name) for name in ("learning_rate", "epochs")
+    }
     rows = recorded_rows("systems_recipe")
     assert set(rows["dataset"]) == {"stsb"} and set(rows["data_source"]) == {"local"}
     for method, settings in (("sbert", loaders.SBERT["repro-tiny"]), ("infersent", infersent)):
@@ -104,7 +131,10 @@ def test_settings_are_those_that_the_dev_split_prefers():
 def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
     monkeypatch.setattr(loaders, "SBERT_TRIED", [{"learning_rate": 2e-5}])
     monkeypatch.setattr(loaders, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
-    dev, rows = data.load("stsb", split="dev", source="microworld"), loaders.trial_rows(config, Store())
+    dev, rows = (
+        data.load("stsb", split="dev", source="microworld"),
+        loaders.trial_rows(config, Store()),
+    )
     for name, value in rows[rows["metric"] == "spearman"].set_index("method")["value"].items():
         encoder = load_system(name, config, Store()).make()
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
@@ -124,13 +154,16 @@ def test_a_folder_is_a_system_by_its_name(config, deep, tasks):
 def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loaded(config, tiny):
     shallow = replace(config, backbone=tiny)
     found, missing = load_systems(["sbert", "sbert_wk"], shallow, Store())
-    assert [loaded.name for loaded in found] == ["sbert"] and missing["system"].tolist() == ["sbert_wk"]
+    assert [loaded.name for loaded in found] == ["sbert"] and missing["system"].tolist() == [
+        "sbert_wk"
+    ]
     assert "2 layers" in missing["missing"][0] and "all-MiniLM-L6-v2 has 6" in missing["missing"][0]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_weights_are_read_from_a_folder(name, config, deep, tmp_path, tasks):
-    model = shutil.copytree(deep, tmp_path / SYSTEMS[name].hub.rpartition("/")[2])  # a small encoder in the same form
+    # A small encoder in the same form
+    model = shutil.copytree(deep, tmp_path / SYSTEMS[name].hub.rpartition("/")[2])
     loaded = load_system(name, replace(config, weights=str(tmp_path), sentences=100), Store())
     X = encode_tasks(loaded.make, loaded.identity, tasks, Store()).X
     assert X.shape[1] == 32 and model.name in loaded.line
@@ -151,7 +184,10 @@ def test_word_vectors_of_the_users_own(config, write):
     path = write("mine.vec", "2 3", "the 1 2 3", "dog 3 2 1")
     config = replace(config, vectors=str(path), fasttext=str(path))
     for name in ("glove", "fasttext"):
-        np.testing.assert_allclose(load_system(name, config, Store()).make().encode(["The dog!"]), [[2, 2, 2]])
+        np.testing.assert_allclose(
+            load_system(name, config, Store()).make().encode(["The dog!"]),
+            [[2, 2, 2]],
+        )
     before = load_system("glove", config, Store())
     assert before.line == "mine.vec, mean of words"
     write("mine.vec", "2 3", "the 1 2 3", "dog 9 2 1")

@@ -1,4 +1,6 @@
-"""Rewordings keep what they promise to keep, repeat by seed, and say what the generator's frames say."""
+"""Rewordings keep what they promise to keep, repeat by seed, and say what the generator's frames
+say.
+"""
 
 import numpy as np
 import pytest
@@ -8,15 +10,28 @@ from repro.sets import WordVectors
 from repro.types import InputError
 from rivals import wordings
 
-EVERY_WORD = {word: ["WRONG"] for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")}
+EVERY_WORD = {
+    word: ["WRONG"]
+    for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")
+}
 KEPT = "The NASA team in Paris did not, and don't you never, buy two of 3 b2b {}? I do"
-PHRASES = {"car": ["automobile"], "orange": ["fruit"], "look at": ["watch"], "look": ["stare"], "at": ["WRONG"]}
+PHRASES = {
+    "car": ["automobile"],
+    "orange": ["fruit"],
+    "look at": ["watch"],
+    "look": ["stare"],
+    "at": ["WRONG"],
+}
 
 
 @pytest.mark.parametrize(
     ("lexicon", "text", "expected"),
     [
-        ({"big": ["huge"], "bark": ["yelp"]}, "Big dogs bark at big cats.", "Huge dogs yelp at huge cats."),
+        (
+            {"big": ["huge"], "bark": ["yelp"]},
+            "Big dogs bark at big cats.",
+            "Huge dogs yelp at huge cats.",
+        ),
         # numbers, negations, stop words and names stay
         (EVERY_WORD | {"goods": ["wares"]}, KEPT.format("goods"), KEPT.format("wares")),
         # a sentence may open with a capital, a name may not change
@@ -26,7 +41,11 @@ PHRASES = {"car": ["automobile"], "orange": ["fruit"], "look at": ["watch"], "lo
             'Hounds ran. "Hounds bark!" Mr Brown saw Dogs; tan hounds. BROWN',
         ),
         # articles follow the sound, the longest phrase wins, and it has single spaces
-        (PHRASES, "A car, an orange. Look at a car!", "An automobile, a fruit. Watch an automobile!"),
+        (
+            PHRASES,
+            "A car, an orange. Look at a car!",
+            "An automobile, a fruit. Watch an automobile!",
+        ),
         (PHRASES, "look  at, look", "stare  at, stare"),
     ],
 )
@@ -65,7 +84,12 @@ def test_a_lexicon_is_read_and_its_faults_are_named(write):
 
 def test_neighbours_are_those_of_a_direct_search():
     rng = np.random.default_rng(0)
-    words = ("the", "two", "4th", *(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(60)))
+    words = (
+        "the",
+        "two",
+        "4th",
+        *(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(60)),
+    )
     X = rng.normal(size=(len(words), 4)).astype(np.float32)
     found = wordings.neighbour_lexicon(WordVectors("v", "local", words, X))
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -79,7 +103,9 @@ def test_neighbours_are_those_of_a_direct_search():
 def test_the_generators_lexicon_stays_within_a_meaning():
     lexicon = wordings.microworld_lexicon()
     assert set(lexicon["physician"]) == {"doctor", "medic"}
-    assert set(lexicon["noticed"]) == {"spotted"}, "neither `saw` nor `seen` fits both its past and its participle"
+    assert set(lexicon["noticed"]) == {"spotted"}, (
+        "neither `saw` nor `seen` fits both its past and its participle"
+    )
     assert "film" not in lexicon, "a verb in one place, a noun in another"
     assert set(lexicon["automobiles"]) == {"cars", "motor cars"}
 
@@ -87,7 +113,9 @@ def test_the_generators_lexicon_stays_within_a_meaning():
 def test_paraphrases_are_the_same_frame_in_other_words(sentences):
     again = wordings.microworld_paraphrases(sentences, size=len(sentences), seed=1)
     pairs = [(a, b) for a, b in zip(sentences, again, strict=True) if b]
-    assert 0.65 < len(pairs) / len(sentences) < 0.8, "all sentences that say a frame and nothing else"
+    assert 0.65 < len(pairs) / len(sentences) < 0.8, (
+        "all sentences that say a frame and nothing else"
+    )
     assert np.mean([wordings.token_overlap(a, b) for a, b in pairs]) < 0.3
     # every value of the frame that both say is the same value: synonyms of each other or equal
     agents = {phrase: i for i, value in enumerate(FACTORS[2].synonyms) for phrase in value}
@@ -101,9 +129,13 @@ def test_paraphrases_are_the_same_frame_in_other_words(sentences):
 
 def test_a_mixture_takes_each_way_equally_often():
     n = 3_000
-    ways = {name: tuple(f"{name} {i}" for i in range(n)) for name in ("x", "y")} | {"z": (None,) * n}
+    ways = {name: tuple(f"{name} {i}" for i in range(n)) for name in ("x", "y")} | {
+        "z": (None,) * n
+    }
     found = wordings.mixture(ways, seed=5)
-    counts = [sum(text is not None and text.startswith(name) for text in found) for name in ("x", "y")]
+    counts = [
+        sum(text is not None and text.startswith(name) for text in found) for name in ("x", "y")
+    ]
     for count in (*counts, found.count(None)):
         assert count == pytest.approx(n / 3, abs=4 * np.sqrt(n * 2 / 9))
     assert all(text is None or text.endswith(f" {i}") for i, text in enumerate(found))
@@ -111,6 +143,11 @@ def test_a_mixture_takes_each_way_equally_often():
 
 
 def test_wordings_are_compared_without_case_and_space():
-    assert wordings.drop_equal(["A b"] * 4, ["a  B ", "a c", None, " "]) == (None, "a c", None, None)
+    assert wordings.drop_equal(["A b"] * 4, ["a  B ", "a c", None, " "]) == (
+        None,
+        "a c",
+        None,
+        None,
+    )
     assert wordings.token_overlap("The cat, the CAT!", "cat the") == 1
     assert wordings.token_overlap("a b", "b c") == pytest.approx(1 / 3)

@@ -16,7 +16,10 @@ from repro.types import InputError
 
 def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     store = Store()
-    cell, second = train_cell(cell_config, store, progress=False), train_cell(cell_config, store, progress=False)
+    cell, second = (
+        train_cell(cell_config, store, progress=False),
+        train_cell(cell_config, store, progress=False),
+    )
     assert (cell.hit, second.hit) == (False, True) and second.seconds == cell.seconds
     assert set(weights_of(cell.folder)) == {"model.safetensors", "pooler.safetensors"}
     assert not any(path.suffix in (".pkl", ".pt", ".bin") for path in cell.folder.iterdir())
@@ -32,12 +35,21 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     assert manifest["config"] == json.loads(json.dumps(asdict(cell_config)))
 
 
-def test_two_processes_or_one_give_the_same_bytes(sweep_config, forkserver, tmp_path, weights_of, monkeypatch):
-    monkeypatch.setattr("multiprocessing.get_context", lambda method: forkserver)  # for new ones would import torch
+def test_two_processes_or_one_give_the_same_bytes(
+    sweep_config,
+    forkserver,
+    tmp_path,
+    weights_of,
+    monkeypatch,
+):
+    # For new ones would import torch
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: forkserver)
     configs = [replace(sweep_config, dim=dim) for dim in (4, 40)]
     apart = train_all(configs, Store(tmp_path / "apart"), workers=2)
     alone = train_all(configs, Store(tmp_path / "alone"), workers=1)
-    assert [cell.config.dim for cell in apart] == [4, 40] and not any(cell.hit for cell in (*apart, *alone))
+    assert [cell.config.dim for cell in apart] == [4, 40] and not any(
+        cell.hit for cell in (*apart, *alone)
+    )
     for a, b in zip(apart, alone, strict=True):
         assert a.key == b.key and weights_of(a.folder) == weights_of(b.folder)
     assert weights_of(apart[0].folder) != weights_of(apart[1].folder)
@@ -52,7 +64,10 @@ def test_cells_without_pooler(cell_config, objective):
     assert cell.encoder.pooler is None
     score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "encoder") == pytest.approx(cell.history.best_score, abs=1e-6)
-    assert cell.dev_before == score(SentenceEncoder.load(config.backbone, pooling="mean"), "encoder")
+    assert cell.dev_before == score(
+        SentenceEncoder.load(config.backbone, pooling="mean"),
+        "encoder",
+    )
     assert cell.log_weights is None
     with pytest.raises(InputError, match=f"the {objective} objective trains no pooler"):
         _ = cell.pooler
@@ -69,7 +84,8 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
     base = cell_key(cell_config)
     assert cell_key(TrainConfig(**asdict(cell_config))) == base
     assert cell_key(replace(cell_config, seed=1)) != base
-    monkeypatch.setitem(cell_module.OBJECTIVES, "simcse", cell_module.dev_scorer)  # of another module
+    # Of another module
+    monkeypatch.setitem(cell_module.OBJECTIVES, "simcse", cell_module.dev_scorer)
     assert cell_key(cell_config) != base
     monkeypatch.undo()
     monkeypatch.setattr(cell_module, "fingerprint", lambda name, source: "other bytes")
@@ -124,5 +140,7 @@ def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
     (copy / "README.md").write_text("a card")
     assert backbone_identity(str(copy)) == backbone_identity(tiny)
     tokenizer = (copy / "tokenizer.json").read_text()
-    (copy / "tokenizer.json").write_text(tokenizer.replace('"lowercase": true', '"lowercase": false'))
+    (copy / "tokenizer.json").write_text(
+        tokenizer.replace('"lowercase": true', '"lowercase": false')
+    )
     assert backbone_identity(str(copy)) != backbone_identity(tiny)

@@ -39,7 +39,10 @@ def test_a_task_that_was_encoded_before_is_found_again(tiny, sentences):
     assert encoder.texts_encoded == 6 + 5 + 3
     assert len(made) == 2  # once a call, whatever the number of tasks
     assert both.X.shape == (9, encoder.hidden_dim)
-    np.testing.assert_array_equal(both[sentences[:9]], encoder.encode(sentences[:9], readout="encoder"))
+    np.testing.assert_array_equal(
+        both[sentences[:9]],
+        encoder.encode(sentences[:9], readout="encoder"),
+    )
 
 
 def test_all_layers_come_from_one_pass(tiny, sentences):
@@ -49,9 +52,15 @@ def test_all_layers_come_from_one_pass(tiny, sentences):
     assert (encoder.texts_encoded, len(table.X), table.hidden_dim) == (9, 3, 32)
     again = encode_layers_once(NEVER, "id", texts, store)
     for layer in range(3):
-        np.testing.assert_array_equal(again.at(layer)[texts], encoder.encode(texts, layer=layer, readout="encoder"))
+        np.testing.assert_array_equal(
+            again.at(layer)[texts],
+            encoder.encode(texts, layer=layer, readout="encoder"),
+        )
         np.testing.assert_array_equal(table.at(layer, 5)[texts], again.at(layer)[texts][:, :5])
-    for layer, dim, message in ((3, None, "layer 3 of an encoder of 2"), (1, 33, "dim is 33: expected 1 to 32")):
+    for layer, dim, message in (
+        (3, None, "layer 3 of an encoder of 2"),
+        (1, 33, "dim is 33: expected 1 to 32"),
+    ):
         with pytest.raises(InputError, match=message):
             table.at(layer, dim)
 

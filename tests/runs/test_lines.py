@@ -1,4 +1,6 @@
-"""A suite of tasks: every interval is that of the number it stands beside, from resamples that all lines share."""
+"""A suite of tasks: every interval is that of the number it stands beside, from resamples that all
+lines share.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,10 @@ SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
 TASKS = {}
 for seed, name in enumerate(("one", "two", "three")):
     scores, subsets = np.random.default_rng(seed).uniform(0, 5, 40), np.repeat(["x", "y"], 20)
-    TASKS[name] = suite.Task(name, {"test": ScoredPairs(name, "made", "test", *SIDES, scores, subsets)})
+    TASKS[name] = suite.Task(
+        name,
+        {"test": ScoredPairs(name, "made", "test", *SIDES, scores, subsets)},
+    )
 
 rng = np.random.default_rng(7)
 INDEX, X = {text: i for i, text in enumerate(SIDES[0] + SIDES[1])}, rng.standard_normal((80, 6))
@@ -24,7 +29,11 @@ LINES = [suite.Line(name, 6, table) for name, table in zip("AB", TABLES, strict=
 
 
 def rows_of(tasks, seed=3, scorer=suite.similarity, **options):
-    options = {"contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")], "average": True, **options}
+    options = {
+        "contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")],
+        "average": True,
+        **options,
+    }
     shared = {"experiment": "e", "data_source": "made", "seed": seed}
     return suite.score_rows(LINES, tasks, scorer, **shared, **options)
 
@@ -40,20 +49,30 @@ def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resampl
     for test in (task.judged for task in TASKS.values()):
         cosines = [suite.cosines_of(line.table, test) for line in LINES]
         found.append(spearman_draws(cosines, test.scores, subsets=test.subsets, seed=seed))
-    values, draws = np.stack([drawn.value for drawn in found]), np.stack([drawn.draws for drawn in found])
+    values, draws = (
+        np.stack([drawn.value for drawn in found]),
+        np.stack([drawn.draws for drawn in found]),
+    )
     rows = rows_of(TASKS, seed)
     for k, line in enumerate(LINES):
         expected = percentiles(values[:, k].mean(), draws[:, :, k].mean(0))
-        assert interval(rows, line.method, "Avg.") == pytest.approx((expected.value, expected.low, expected.high))
+        assert interval(rows, line.method, "Avg.") == pytest.approx(
+            (expected.value, expected.low, expected.high)
+        )
     judged = {name: len(task.judged) for name, task in TASKS.items()}
-    assert dict(zip(rows["dataset"], rows["n_judged"], strict=True)) == {**judged, "Avg.": sum(judged.values())}
+    assert dict(zip(rows["dataset"], rows["n_judged"], strict=True)) == {
+        **judged,
+        "Avg.": sum(judged.values()),
+    }
     # three tasks on unrelated scores: their mean is surer than any of them, by about √3
     low, high = interval(rows, "A", "Avg.")[1:]
     widths = [np.subtract(*interval(rows, "A", name)[:0:-1]) for name in TASKS]
     assert high - low == pytest.approx(np.mean(widths) / 3**0.5, rel=0.25)
     for i, name in enumerate(TASKS):
         expected = percentiles(values[i, 0] - values[i, 1], draws[i, :, 0] - draws[i, :, 1])
-        assert interval(rows, "A − B", name) == pytest.approx((expected.value, expected.low, expected.high))
+        assert interval(rows, "A − B", name) == pytest.approx(
+            (expected.value, expected.low, expected.high)
+        )
 
 
 def test_the_bootstrap_turns_with_the_seed():
@@ -78,7 +97,10 @@ def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():
 
 
 def test_a_labelled_task_is_probed_once_and_has_a_floor(tmp_path, monkeypatch):
-    task = suite.Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
+    task = suite.Task(
+        "sorted",
+        {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))},
+    )
     rows = rows_of({"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
@@ -98,6 +120,11 @@ def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
 
 def test_a_split_that_a_set_does_not_have_is_the_users_mistake_and_may_be_asked_for():
     task = TASKS["one"]
-    assert "test" in task and "train" not in task and task.get("train") is None and task.get("test") is task["test"]
+    assert (
+        "test" in task
+        and "train" not in task
+        and task.get("train") is None
+        and task.get("test") is task["test"]
+    )
     with pytest.raises(InputError, match="'one' has no split 'train': it has test"):
         task["train"]

@@ -1,4 +1,6 @@
-"""Between two calls something changes, an input or the code: what is given back is that of the second."""
+"""Between two calls something changes, an input or the code: what is given back is that of the
+second.
+"""
 
 import os
 import shutil
@@ -17,7 +19,10 @@ from repro.terminal import say
 from repro.types import InputError
 
 ASK = "import sys; from repro.store import Store; from repro.theory import jl_dim; "
-ASK += "print(Store().remember('things', {'n': int(sys.argv[1])}, lambda: jl_dim(100, 0.5), code='repro.theory'))"
+ASK += (
+    "print(Store().remember('things', {'n': int(sys.argv[1])}, lambda: "
+    "jl_dim(100, 0.5), code='repro.theory'))"
+)
 
 
 def shards_of(X, m, output):
@@ -27,7 +32,9 @@ def shards_of(X, m, output):
 
 
 def edited_vectors(m, rng, folder, count):
-    """The input of `apply` is edited between two calls, its times set back: no shard holds old rows beside new ones."""
+    """The input of `apply` is edited between two calls, its times set back: no shard holds old rows
+    beside new ones.
+    """
     for number in range(count):
         place = folder / str(number)
         place.mkdir()
@@ -39,7 +46,9 @@ def edited_vectors(m, rng, folder, count):
             if rng.random() < 0.4:
                 written.unlink()
         X = np.load(path)
-        way = rng.choice(("one row", "one number", "all rows", "rows change places", "more rows", "fewer rows"))
+        way = rng.choice(
+            ("one row", "one number", "all rows", "rows change places", "more rows", "fewer rows")
+        )
         row = rng.randrange(len(X))
         if way == "one row":
             X[row] = X[row - 1]
@@ -68,7 +77,9 @@ def edited_vectors(m, rng, folder, count):
 
 
 def edited_table(m, rng, folder, count):
-    """A table of texts is edited between two readings of one process, now and then with its times set back."""
+    """A table of texts is edited between two readings of one process, now and then with its times
+    set back.
+    """
     path = folder / "texts.txt"
     for number in range(count):
         lines = [f"a cook number {rng.randrange(1000)}" for _ in range(5)]
@@ -85,36 +96,55 @@ def two_versions(m, rng, folder, count):
     versions = {}
     for name, factor in (("one", 1), ("two", 2)):
         root = folder / name
-        shutil.copytree(PACKAGE.parent, root, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(
+            PACKAGE.parent,
+            root,
+            ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
+        )
         theory = root / "repro" / "theory.py"
         theory.write_text(changed(theory, factor), encoding="utf-8")
         versions[name] = root
     right: dict[str, str] = {}
     for _ in range(count):
         name, n = rng.choice(list(versions)), rng.randrange(3)
-        asked = {**os.environ, "PYTHONPATH": str(versions[name]), "REPRO_HOME": str(folder / "home")}
+        asked = {
+            **os.environ,
+            "PYTHONPATH": str(versions[name]),
+            "REPRO_HOME": str(folder / "home"),
+        }
         done = subprocess.run(
-            [sys.executable, "-c", ASK, str(n)], env=asked, cwd=folder, capture_output=True, text=True
+            [sys.executable, "-c", ASK, str(n)],
+            env=asked,
+            cwd=folder,
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             yield f"version {name} ended with {done.returncode}: {done.stderr[-400:]}"
             continue
         told = right.setdefault(name, done.stdout)
         other = [value for key, value in right.items() if key != name]
-        yield "" if done.stdout == told and told not in other else f"version {name} said {done.stdout}, not {told}"
+        yield (
+            ""
+            if done.stdout == told and told not in other
+            else f"version {name} said {done.stdout}, not {told}"
+        )
 
 
 def changed(module: Path, factor: int) -> str:
     """The source of a module whose `jl_dim` gives so many times as much."""
     source = module.read_text(encoding="utf-8")
     wrapped = (
-        f"_before = jl_dim\n\n\ndef jl_dim(n, eps, **options):\n    return {factor} * _before(n, eps, **options)\n"
+        "_before = jl_dim\n\n\ndef jl_dim(n, eps, **options):\n    return "
+        f"{factor} * _before(n, eps, **options)\n"
     )
     return f"{source}\n\n{wrapped}"
 
 
 def two_at_once(m, rng, folder, count):
-    """Two processes put one input through an advice into one folder: one does it, or both say what is the matter."""
+    """Two processes put one input through an advice into one folder: one does it, or both say what
+    is the matter.
+    """
     for number in range(count):
         output = folder / str(number)
         logs = [folder / f"log{number}-{process}" for process in (0, 1)]
@@ -123,8 +153,14 @@ def two_at_once(m, rng, folder, count):
         codes = [ended(pid, 60) for pid in pids]
         again = shards_of(m / "X.npy", m, output)
         fresh = shards_of(m / "X.npy", m, folder / f"fresh{number}")
-        wrong = not set(codes) <= {0, 2} or 0 not in codes or not all(map(np.array_equal, again, fresh))
-        yield f"ended with {codes}: {logs[0].read_text()[-300:]} {logs[1].read_text()[-300:]}" if wrong else ""
+        wrong = (
+            not set(codes) <= {0, 2} or 0 not in codes or not all(map(np.array_equal, again, fresh))
+        )
+        yield (
+            f"ended with {codes}: {logs[0].read_text()[-300:]} {logs[1].read_text()[-300:]}"
+            if wrong
+            else ""
+        )
 
 
 def told_or_done(work):

@@ -1,4 +1,6 @@
-"""Files that are damaged in any way: reading them is refused, warned of or mended, and never gives other values."""
+"""Files that are damaged in any way: reading them is refused, warned of or mended, and never gives
+other values.
+"""
 
 import json
 import logging
@@ -43,11 +45,20 @@ UNSUMMED = {
     "a neighbour's content": lambda content, rng: None,
     "missing": lambda content, rng: None,
 }
-"""what is noticed of a format without checksums: a flipped bit of a number there is another number"""
+"""What is noticed of a format without checksums: a flipped bit of a number there is another number.
+"""
 ANY = UNSUMMED | {
     "a flipped bit": flipped,
-    "a hole": lambda content, rng: replaced(content, rng.randrange(len(content)), bytes(rng.randint(1, 64))),
-    "noise": lambda content, rng: replaced(content, rng.randrange(len(content)), rng.randbytes(rng.randint(1, 64))),
+    "a hole": lambda content, rng: replaced(
+        content,
+        rng.randrange(len(content)),
+        bytes(rng.randint(1, 64)),
+    ),
+    "noise": lambda content, rng: replaced(
+        content,
+        rng.randrange(len(content)),
+        rng.randbytes(rng.randint(1, 64)),
+    ),
 }
 
 
@@ -62,12 +73,15 @@ def damage_one(file, way, whole, chosen, ways, rng):
 
 
 def tried(folder, read, rng, count, files="**/*", ways=ANY, spared="", shuffle=None, extra=True):
-    """Damage one or two of the files below a folder, now and then put one more there, read, and restore them.
+    """Damage one or two of the files below a folder, now and then put one more there, read, and
+    restore them.
 
     What is wrong with the outcome, if anything.
     """
     whole = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-    chosen = [path for path in sorted(folder.glob(files)) if path in whole and path.suffix != ".lock"]
+    chosen = [
+        path for path in sorted(folder.glob(files)) if path in whole and path.suffix != ".lock"
+    ]
     right, heard = read(), []
     logging.getLogger().addHandler(handler := logging.Handler(logging.WARNING))
     handler.emit = heard.append
@@ -78,7 +92,9 @@ def tried(folder, read, rng, count, files="**/*", ways=ANY, spared="", shuffle=N
             damage_one(file, way, whole, chosen, ways, rng)
             faults.append(f"{file.name} {way}")
         if extra and rng.random() < 0.1:
-            name = rng.choice(("value.json", "value.npy", "value.b.npy", "pytorch_model.bin", "notes.txt"))
+            name = rng.choice(
+                ("value.json", "value.npy", "value.b.npy", "pytorch_model.bin", "notes.txt")
+            )
             beside = rng.choice(chosen).with_name(name)
             if not beside.exists():
                 beside.write_bytes(rng.choice((b"[1]", b"{}", b"")))
@@ -112,10 +128,15 @@ def same(a, b):
 
 
 def of_store(value, m, rng, folder, count):
-    """Values in the store, whose folders may be exchanged too; each with the seconds that it took."""
+    """Values in the store, whose folders may be exchanged too; each with the seconds that it
+    took.
+    """
 
     def read():
-        found = [Store(folder).remember("things", {"n": n}, lambda n=n: value(n), code="repro.types") for n in (0, 1)]
+        found = [
+            Store(folder).remember("things", {"n": n}, lambda n=n: value(n), code="repro.types")
+            for n in (0, 1)
+        ]
         notes = sorted(folder.glob("things/*/manifest.json"))
         return found, [json.loads(note.read_text())["seconds"] for note in notes]
 
@@ -142,7 +163,13 @@ def of_state(m, rng, folder, count):
                 raise KeyboardInterrupt
             return module(X[step : step + 2]).square().mean()
 
-        train(module, loss_at, config, state_path=folder / "work" / "state.safetensors", progress=False)
+        train(
+            module,
+            loss_at,
+            config,
+            state_path=folder / "work" / "state.safetensors",
+            progress=False,
+        )
         return module.weight.detach().numpy()
 
     with suppress(KeyboardInterrupt):
@@ -159,7 +186,9 @@ def of_copy(name, read, m, rng, folder, count, files="**/*", ways=ANY):
 
 
 def of_shards(m, rng, folder, count):
-    """The shards of `dimadvise apply`: given again, the command refuses them, or makes them as they were."""
+    """The shards of `dimadvise apply`: given again, the command refuses them, or makes them as they
+    were.
+    """
 
     def read(output):
         apply(m / "X.npy", m / "advice", output, rows_per_shard=200)
@@ -172,10 +201,22 @@ def of_verdicts(m, rng, folder, count):
     """What pages leave for the scorecard; one that left nothing has not been built."""
     scorecard.verdicts_folder = lambda: folder / "verdicts"
     scorecard.os.environ["REPRO_BOOK"] = "1"
-    for page, claims in (("a", scorecard.claims()["claim_id"][:3]), ("b", scorecard.claims()["claim_id"][3:6])):
-        judged = [Measurement(name, "effect", paper=1.0, value=0.5 + len(name), low=0.1, high=2.0) for name in claims]
+    for page, claims in (
+        ("a", scorecard.claims()["claim_id"][:3]),
+        ("b", scorecard.claims()["claim_id"][3:6]),
+    ):
+        judged = [
+            Measurement(name, "effect", paper=1.0, value=0.5 + len(name), low=0.1, high=2.0)
+            for name in claims
+        ]
         scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged))
-    return tried(folder / "verdicts", lambda: scorecard.read_verdicts().to_csv(), rng, count, spared="missing")
+    return tried(
+        folder / "verdicts",
+        lambda: scorecard.read_verdicts().to_csv(),
+        rng,
+        count,
+        spared="missing",
+    )
 
 
 def embedded(folder):
@@ -201,8 +242,13 @@ KINDS = {
     "exported encoder": partial(of_copy, "exported", embedded),
     "advice": partial(of_copy, "advice", advised, files="*/[rc]*e[rs].[sj]*"),
     "shards": of_shards,
-    "recorded rows": partial(of_copy, "results", lambda folder: read_rows(folder / "e.parquet").to_csv()),
+    "recorded rows": partial(
+        of_copy, "results", lambda folder: read_rows(folder / "e.parquet").to_csv()
+    ),
     "verdicts": of_verdicts,
     "matrix .npy": partial(of_copy, "X.npy", read_matrix, ways=UNSUMMED),
-    **{f"vectors {Path(name).suffix}": partial(of_copy, name, vectors, ways=UNSUMMED) for name in VECTORS},
+    **{
+        f"vectors {Path(name).suffix}": partial(of_copy, name, vectors, ways=UNSUMMED)
+        for name in VECTORS
+    },
 }

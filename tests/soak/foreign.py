@@ -1,4 +1,6 @@
-"""Other people's files in and beside our folders: whatever our commands do, they stay, byte for byte."""
+"""Other people's files in and beside our folders: whatever our commands do, they stay, byte for
+byte.
+"""
 
 import os
 import shutil
@@ -29,7 +31,14 @@ PLACES = {
         "damaged/letters.txt",
         "0123456789abcdef.1.partial",
     ),
-    "out": ("notes.txt", "plan.partial", "manifest.json", "dim8/diary.txt", "old/part-00000.npy", "vectors.json.bak"),
+    "out": (
+        "notes.txt",
+        "plan.partial",
+        "manifest.json",
+        "dim8/diary.txt",
+        "old/part-00000.npy",
+        "vectors.json.bak",
+    ),
     "_build": ("notes.txt", "mine/index.html", "html/diary.txt", "book/notes.ipynb"),
     "notebooks": ("mine.ipynb", "notes.txt", "toy.ipynb"),
     "runs": ("notes.ipynb", "toy-mine.ipynb"),
@@ -39,7 +48,8 @@ PLACES = {
 LINES = {
     "doctor": "doctor --repair",
     "notebooks": "notebooks",
-    "train": "train --backbone {m}/tiny --source microworld --sentences 64 --batch-size 8 --dims 8 --output out",
+    "train": "train --backbone {m}/tiny --source microworld --sentences 64 "
+    "--batch-size 8 --dims 8 --output out",
     "export": "export --encoder {m}/encoder --pooling mean --dim 6 --output out",
     "advise": f"advise {{m}}/X.npy --output out {SMALL}",
     "apply": "apply {m}/X.npy --advice {m}/advice --rows-per-shard 200 --output out",
@@ -97,7 +107,8 @@ def trials(name, m, rng, folder, count):
         aside = [path.read_bytes() for path in place.glob("_build/aside/**/*") if path.is_file()]
         lost = []
         for path, content in written.items():
-            # Sphinx renders whatever lies in its tree, so that a build moves from there what is not its own.
+            # Sphinx renders whatever lies in its tree, so that a build moves from there what is not
+            # its own.
             moved = "_build/book" in str(path) and content in aside
             if not moved and not kept_as(path, content):
                 lost.append(str(path.relative_to(place)))
@@ -115,5 +126,16 @@ def kept_as(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-TOTALS = {"doctor": 200, "notebooks": 50, "apply": 50, "run": 30, "export": 30, "train": 20, "advise": 20, "book": 4}
-KINDS = {f"{name} beside foreign files": (partial(trials, name), total) for name, total in TOTALS.items()}
+TOTALS = {
+    "doctor": 200,
+    "notebooks": 50,
+    "apply": 50,
+    "run": 30,
+    "export": 30,
+    "train": 20,
+    "advise": 20,
+    "book": 4,
+}
+KINDS = {
+    f"{name} beside foreign files": (partial(trials, name), total) for name, total in TOTALS.items()
+}

@@ -1,4 +1,6 @@
-"""Commands that are ended at any moment: given again they end in the same bytes, and nothing half stands there."""
+"""Commands that are ended at any moment: given again they end in the same bytes, and nothing half
+stands there.
+"""
 
 import json
 import os
@@ -20,15 +22,18 @@ TOY = {
     "_config.yml": "title: Toy\nonly_build_toc_files: true\n",
     "_toc.yml": "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/toy\n",
     "book/index.md": "# Book\n\nWords.\n",
-    "notebooks/toy.md": "---\njupytext:\n  text_representation: {extension: .md, format_name: myst}\n"
+    "notebooks/toy.md": "---\njupytext:\n"
+    "  text_representation: {extension: .md, format_name: myst}\n"
     "kernelspec: {display_name: Python 3, language: python, name: python3}\n---\n\n# Toy\n\n"
     + CELL % ":tags: [parameters]\n\ndims: list[int] = [8]"
     + CELL
-    % "from repro.store import Store\nprint(Store().remember('toy', {'dims': dims}, lambda: dims, code='repro.store'))"
-    + CELL % "print(sum(dims))",
+    % "from repro.store import Store\nprint(Store().remember('toy', {'dims': "
+    "dims}, lambda: dims, code='repro.store'))" + CELL % "print(sum(dims))",
 }
-TIMES = ("seconds", "seal", "ms", "resumed_at", "files", "measured")  # what notes say of time, and its digests
-GROWING = ("_build", "out/vectors.json")  # a book is built page by page, and the note of shards names those there are
+# What notes say of time, and its digests
+TIMES = ("seconds", "seal", "ms", "resumed_at", "files", "measured")
+# A book is built page by page, and the note of shards names those there are
+GROWING = ("_build", "out/vectors.json")
 
 
 @dataclass
@@ -49,15 +54,19 @@ class Command:
 
         def work():
             os.chdir(folder)
-            sys.modules["__main__"] = ModuleType("__main__")  # which processes that are started anew would import
-            kernel.IMPORTED = ("ipykernel.kernelapp",)  # all that the page needs: a second in place of six
+            # Which processes that are started anew would import
+            sys.modules["__main__"] = ModuleType("__main__")
+            # All that the page needs: a second in place of six
+            kernel.IMPORTED = ("ipykernel.kernelapp",)
             main(self.line.split(), verbs={**VERBS, "apply": apply})
 
         return forked(work, folder / "log", REPRO_HOME=str(folder / "home"))
 
     def half(self, folder):
         """The files at names of outputs that are not what a whole run leaves there."""
-        found = {path: value for path, value in made(folder).items() if not path.startswith(GROWING)}
+        found = {
+            path: value for path, value in made(folder).items() if not path.startswith(GROWING)
+        }
         return [path for path, value in found.items() if self.made.get(path) != value]
 
 
@@ -68,7 +77,10 @@ COMMANDS = {
     "train ESE": Command(f"{TRAIN} 256 --batch-size 8 --dims 8 {ESE}", 0.05),
     "train in two processes": Command(f"{TRAIN} 64 --dims 8 4 --workers 2", 0.01),
     "encode": Command("encode --encoder {m}/tiny --texts {m}/texts.txt --output out.npy", 0.2),
-    "reduce": Command("reduce --method autoencoder --dim 8 --input {m}/X.npy --output out.npy", 0.14),
+    "reduce": Command(
+        "reduce --method autoencoder --dim 8 --input {m}/X.npy --output out.npy",
+        0.14,
+    ),
     "advise": Command("advise {m}/X.npy --output out " + SMALL, 0.2),
     "apply": Command("apply {m}/X.npy --advice {m}/advice --rows-per-shard 20 --output out", 0.1),
     "run": Command("run notebooks/toy.md -p dims [8,4] --output out.ipynb", 0.1),
@@ -97,10 +109,17 @@ def made(folder):
 def _timeless(file):
     if file.suffix == ".ipynb":
         cells = json.loads(file.read_text())["cells"]
-        return [(cell["source"], [output.get("text") for output in cell.get("outputs", [])]) for cell in cells]
+        return [
+            (cell["source"], [output.get("text") for output in cell.get("outputs", [])])
+            for cell in cells
+        ]
     if file.name == "report.html":  # draws milliseconds: whole if it ends
         return file.read_text().rstrip().endswith("</html>")
-    return _without_times(json.loads(file.read_text())) if file.suffix == ".json" else file.read_bytes()
+    return (
+        _without_times(json.loads(file.read_text()))
+        if file.suffix == ".json"
+        else file.read_bytes()
+    )
 
 
 def _without_times(node):
@@ -119,7 +138,8 @@ def trials(name, how, m, rng, folder, count):
 def _trial(command, how, rng, place):
     pid, delay = command.begin(place), rng.uniform(0, command.seconds)
     time.sleep(delay)
-    end = os.killpg if how is signal.SIGINT else os.kill  # a terminal interrupts all, the others are told one by one
+    # A terminal interrupts all, the others are told one by one
+    end = os.killpg if how is signal.SIGINT else os.kill
     end(pid, how)
     code, left = ended(pid), orphans()
     said, when = (place / "log").read_text(), f"{how.name} after {delay:.2f} s"
@@ -133,5 +153,9 @@ def _trial(command, how, rng, place):
     if code := ended(command.begin(place), 300):
         return f"{when}: run again, it ended with {code}: {(place / 'log').read_text()[-600:]}"
     again, partials = made(place), list(place.rglob("*.partial*"))
-    differing = [path for path in again.keys() | command.made if again.get(path) != command.made.get(path)]
-    return f"{when}: run again, {differing} differ, {partials} left" if differing or partials else ""
+    differing = [
+        path for path in again.keys() | command.made if again.get(path) != command.made.get(path)
+    ]
+    return (
+        f"{when}: run again, {differing} differ, {partials} left" if differing or partials else ""
+    )

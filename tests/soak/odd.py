@@ -1,4 +1,6 @@
-"""Input that nobody should give, drawn at random: it is read, or refused in a message; never a traceback or a hang."""
+"""Input that nobody should give, drawn at random: it is read, or refused in a message; never a
+traceback or a hang.
+"""
 
 import contextlib
 import faulthandler
@@ -29,11 +31,68 @@ from repro.verbs_embeddings import parameters
 
 HANG = 20  # seconds
 WORDS = [
-    *("", " ", "-", "--", "=", "-p", "0", "-1", "1e999", "nan", "inf", "9" * 5000, "0x1f", "1_000", "None", "true"),
-    *("[]", "[64, 16]", "[[[", "{}", "{'a': 1}", "(1,)", "[" * 300, "!!python/object:os.system", "&a [*a]", "a: b: c"),
-    *("é", "\u202e", "\ud800", "\x00", "\ufeff", "👩‍👩‍👧", "a" * 3000, "\n", "\t", "'", '"', "$(ls)", "; ls", "%s"),
-    *("../../x", "/", "/dev/null", ".", "~", "~nobody/x", "nowhere/model", "repro-tiny:1", "stsb", "wiki", "X.npy"),
-    *("pca", "cosine", "int8", "mean", "microworld", "embedded", "texts.txt", "16", "0.5", "3.7", "8"),
+    "",
+    " ",
+    "-",
+    "--",
+    "=",
+    "-p",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "inf",
+    "9" * 5000,
+    "0x1f",
+    "1_000",
+    "None",
+    "true",
+    "[]",
+    "[64, 16]",
+    "[[[",
+    "{}",
+    "{'a': 1}",
+    "(1,)",
+    "[" * 300,
+    "!!python/object:os.system",
+    "&a [*a]",
+    "a: b: c",
+    "é",
+    "\u202e",
+    "\ud800",
+    "\x00",
+    "\ufeff",
+    "👩‍👩‍👧",
+    "a" * 3000,
+    "\n",
+    "\t",
+    "'",
+    '"',
+    "$(ls)",
+    "; ls",
+    "%s",
+    "../../x",
+    "/",
+    "/dev/null",
+    ".",
+    "~",
+    "~nobody/x",
+    "nowhere/model",
+    "repro-tiny:1",
+    "stsb",
+    "wiki",
+    "X.npy",
+    "pca",
+    "cosine",
+    "int8",
+    "mean",
+    "microworld",
+    "embedded",
+    "texts.txt",
+    "16",
+    "0.5",
+    "3.7",
+    "8",
 ]
 LETTERS = "ab 01.,\t\n\"'\\[]{}:-_é漢\u0301\u200b\u202e\ud800\x00\U0001f600"
 PAGES = sorted(Path(__file__).parents[2].glob("notebooks/*.md"))
@@ -88,7 +147,9 @@ def command_line(rng, folder):
             main([name, *words], verbs={name: verb})
         except SystemExit as stop:
             if stop.code not in (0, 2) or "Traceback" in out.getvalue():
-                raise ValueError(f"{words} ended with {stop.code}: {out.getvalue()[-300:]}") from None
+                raise ValueError(
+                    f"{words} ended with {stop.code}: {out.getvalue()[-300:]}"
+                ) from None
 
 
 @functools.cache
@@ -98,35 +159,60 @@ def parameters_of(page):
 
 def setting(rng, folder):
     """A parameter of a page or of a reducer, or a field of a training."""
-    place, declared, method = rng.random(), parameters_of(rng.choice(PAGES)), rng.choice(list(REDUCERS))
+    place, declared, method = (
+        rng.random(),
+        parameters_of(rng.choice(PAGES)),
+        rng.choice(list(REDUCERS)),
+    )
     if place < 0.6:
-        notebook.from_here(notebook.validate(declared, {rng.choice([*declared, text(rng)]): text(rng)}))
+        notebook.from_here(
+            notebook.validate(declared, {rng.choice([*declared, text(rng)]): text(rng)})
+        )
     elif place < 0.85:
-        make_reducer(method, rng.choice((8, 0, -1)), **parameters(method, [f"{text(rng)}={text(rng)}", text(rng)]))
+        make_reducer(
+            method,
+            rng.choice((8, 0, -1)),
+            **parameters(method, [f"{text(rng)}={text(rng)}", text(rng)]),
+        )
     else:
         number = rng.choice((0, -1, 1, 3, 0.5, 10**9, float("nan"), float("inf")))
         field = rng.choice(("dim", "layers", "batch_size", "sentences", "epochs", "seed"))
-        profile("embedded", **{field: number, rng.choice(("objective", "pooling", "source", "backbone")): text(rng)})
+        profile(
+            "embedded",
+            **{
+                field: number,
+                rng.choice(("objective", "pooling", "source", "backbone")): text(rng),
+            },
+        )
 
 
 @functools.cache
 def vectors():
     X = np.arange(24, dtype=np.float32).reshape(6, 4)
     made = {f"v{Path(source).suffix}": Path(source).read_bytes()[:30_000] for source in VECTORS}
-    made["v.jsonl"] = b"".join(b'{"v": %s, "id": 1}\n' % json.dumps(row.tolist()).encode() for row in X)
+    made["v.jsonl"] = b"".join(
+        b'{"v": %s, "id": 1}\n' % json.dumps(row.tolist()).encode() for row in X
+    )
     for kind, dtype in (("f", "f4"), ("b", "u1")):
         made[f"v.{kind}vecs"] = b"".join(b"\4\0\0\0" + row.astype(dtype).tobytes() for row in X)
     return made
 
 
 def file_of(contents, read, rng, folder):
-    """A file with some bytes changed, doubled, dropped or from elsewhere, now and then under another's ending."""
+    """A file with some bytes changed, doubled, dropped or from elsewhere, now and then under
+    another's ending.
+    """
     made = contents()
     name = rng.choice(list(made))
-    content, path = bytearray(made[name]), folder / (rng.choice(list(made)) if rng.random() < 0.1 else name)
+    content, path = (
+        bytearray(made[name]),
+        folder / (rng.choice(list(made)) if rng.random() < 0.1 else name),
+    )
     for _ in range(rng.randint(1, 6)):
         at = rng.randrange(len(content) + 1)
-        odd = rng.choice((rng.randbytes(4), text(rng).encode("utf-8", "surrogatepass"), bytes(content[:at])))
+        odd = rng.choice(
+            (rng.randbytes(4), text(rng).encode("utf-8", "surrogatepass"), bytes(content[:at]))
+        )
         content[at : at + rng.choice((0, 1, 4, 100))] = odd[:400]
     path.write_bytes(content[: rng.choice((len(content), rng.randrange(len(content) + 1)))])
     read(path)
@@ -146,7 +232,22 @@ def tables():
 
 
 def array(rng):
-    shape = rng.choice(((), (0,), (5,), (0, 4), (4, 0), (1, 1), (1, 4), (6, 4), (6, 4), (12, 4), (12, 3), (2, 3, 4)))
+    shape = rng.choice(
+        (
+            (),
+            (0,),
+            (5,),
+            (0, 4),
+            (4, 0),
+            (1, 1),
+            (1, 4),
+            (6, 4),
+            (6, 4),
+            (12, 4),
+            (12, 3),
+            (2, 3, 4),
+        )
+    )
     X = np.random.default_rng(rng.getrandbits(32)).standard_normal(shape)
     X = X * rng.choice((0, 1e-300, 1e-30, 1, 1, 1, 1e10, 1e30, 1e300))
     if X.size and rng.random() < 0.3:
@@ -155,12 +256,18 @@ def array(rng):
 
 
 ARRAYS = (
-    lambda X, Y, rng: evaluation.sts_spearman(X, rng.choice((X, Y)), rng.choice((array(rng), range(6)))),
+    lambda X, Y, rng: evaluation.sts_spearman(
+        X,
+        rng.choice((X, Y)),
+        rng.choice((array(rng), range(6))),
+    ),
     lambda X, Y, rng: evaluation.retrieval_scores(X, Y, {0: {0: 1}, 1: [2]}),
     lambda X, Y, rng: evaluation.knn_accuracy(X, [0, 1] * 3, Y, [0, 1] * 3),
     lambda X, Y, rng: evaluation.cluster_scores(X, [0, 1, 1] * 2, seed=0),
     lambda X, Y, rng: quantise(Y, fit_codebook(X, rng.choice(list(BITS)))),
-    lambda X, Y, rng: make_reducer(rng.choice(("truncate", "pca", "svd", "grp")), 2).fit(X).transform(Y),
+    lambda X, Y, rng: (
+        make_reducer(rng.choice(("truncate", "pca", "svd", "grp")), 2).fit(X).transform(Y)
+    ),
 )
 
 
@@ -170,7 +277,12 @@ def name(rng, folder):
     if place < 0.2 and said != "repro-tiny":
         load_backbone(said)
     elif place < 0.6:
-        data.load(said, source=rng.choice((None, "microworld", "local")), split=rng.choice((None, text(rng))), limit=9)
+        data.load(
+            said,
+            source=rng.choice((None, "microworld", "local")),
+            split=rng.choice((None, text(rng))),
+            limit=9,
+        )
     else:
         writable_file(folder / said)
 
@@ -188,31 +300,65 @@ def texts(rng, folder):
 
 
 def lies(rng, begin, end):
-    """Offsets, shape and type of a tensor of 6 × 4 numbers, one of which may not be what lies there."""
+    """Offsets, shape and type of a tensor of 6 × 4 numbers, one of which may not be what lies
+    there.
+    """
     size = end - begin
     offsets = rng.choice(
         (
-            *([begin, end], [begin, end], [end, begin], [begin - 4, end], [begin, end + 4], [begin, end - 1]),
-            *([-size, 0], [begin + 0.5, end], [0, 2**63], [0, 0], [begin], [str(begin), end], None, [begin, end, end]),
+            [begin, end],
+            [begin, end],
+            [end, begin],
+            [begin - 4, end],
+            [begin, end + 4],
+            [begin, end - 1],
+            [-size, 0],
+            [begin + 0.5, end],
+            [0, 2**63],
+            [0, 0],
+            [begin],
+            [str(begin), end],
+            None,
+            [begin, end, end],
         )
     )
-    shape = rng.choice(([6, 4], [6, 4], [4, 6], [24], [6, 5], [0, 4], [-6, -4], [6.0, 4], [2**62, 4], "64", None))
-    return offsets, shape, rng.choice(("F32", "F32", "F32", "F64", "F16", "BF16", "I32", "Q9", 32, None))
+    shape = rng.choice(
+        ([6, 4], [6, 4], [4, 6], [24], [6, 5], [0, 4], [-6, -4], [6.0, 4], [2**62, 4], "64", None)
+    )
+    return (
+        offsets,
+        shape,
+        rng.choice(("F32", "F32", "F32", "F64", "F16", "BF16", "I32", "Q9", 32, None)),
+    )
 
 
 def lying_header(rng, folder):
-    """A safetensors file whose header may lie: what we read, the library of the format reads as well, and alike."""
+    """A safetensors file whose header may lie: what we read, the library of the format reads as
+    well, and alike.
+    """
     X = np.arange(48, dtype=np.float32).reshape(2, 6, 4)
     header = {}
     for number, name in enumerate("ab"):
-        told = zip(("data_offsets", "shape", "dtype"), lies(rng, 96 * number, 96 * (number + 1)), strict=True)
+        told = zip(
+            ("data_offsets", "shape", "dtype"),
+            lies(rng, 96 * number, 96 * (number + 1)),
+            strict=True,
+        )
         truth = {"data_offsets": [96 * number, 96 * (number + 1)], "shape": [6, 4], "dtype": "F32"}
-        header[name] = truth if rng.random() < 0.5 else {key: value for key, value in told if value is not None}
+        header[name] = (
+            truth
+            if rng.random() < 0.5
+            else {key: value for key, value in told if value is not None}
+        )
     if rng.random() < 0.1:
-        header[rng.choice(("__metadata__", "c"))] = rng.choice(({}, [], {"a": 1}, json.loads("[" * 90 + "]" * 90)))
+        header[rng.choice(("__metadata__", "c"))] = rng.choice(
+            ({}, [], {"a": 1}, json.loads("[" * 90 + "]" * 90))
+        )
     written = json.dumps(header).encode()
     length = len(written) + rng.choice((0, 0, 0, 0, 1, -1, 8, 2**40, 2**63 - len(written)))
-    content = length.to_bytes(8, "little") + written + X.tobytes()[: rng.choice((192, 192, 192, 100))]
+    content = (
+        length.to_bytes(8, "little") + written + X.tobytes()[: rng.choice((192, 192, 192, 100))]
+    )
     path = folder / "lying.safetensors"
     path.write_bytes(content)
     source = open_vectors(path, "a")

@@ -1,4 +1,6 @@
-"""Processes of a soak: forks of one that has imported everything, each with a session and a log of its own."""
+"""Processes of a soak: forks of one that has imported everything, each with a session and a log of
+its own.
+"""
 
 import ctypes
 import os
@@ -15,7 +17,9 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
 
 
 def forked(work, log, **environment):
-    """Start a process that does `work` and writes to `log`; its id, which is that of its group too."""
+    """Start a process that does `work` and writes to `log`; its id, which is that of its group
+    too.
+    """
     if pid := os.fork():
         with suppress(OSError):  # both do it, so that it is done before anybody sends a signal
             os.setpgid(pid, pid)
@@ -27,7 +31,8 @@ def forked(work, log, **environment):
         for stream in (1, 2):
             os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
         sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell has it ignored
+        # In the background a shell has it ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.update(environment)
         work()
         code = 0
@@ -44,7 +49,9 @@ def forked(work, log, **environment):
 
 
 def ended(pid, patience=PATIENCE):
-    """The exit code of a process, minus the signal that ended it; None if it has not ended in time."""
+    """The exit code of a process, minus the signal that ended it; None if it has not ended in
+    time.
+    """
     end = time.monotonic() + patience
     while time.monotonic() < end:
         done, status = os.waitpid(pid, os.WNOHANG)

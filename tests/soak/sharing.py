@@ -1,4 +1,6 @@
-"""Stores and results in company: of two processes, without the right to write, and on a disk that fills up."""
+"""Stores and results in company: of two processes, without the right to write, and on a disk that
+fills up.
+"""
 
 import os
 import shutil
@@ -24,7 +26,9 @@ def remember(home, n, value):
 
 
 def share(place, process):
-    """What one of two processes does: makes artefacts that the other wants too, and records rows beside its rows."""
+    """What one of two processes does: makes artefacts that the other wants too, and records rows
+    beside its rows.
+    """
     for i in EACH:
 
         def compute(i=i):
@@ -33,7 +37,10 @@ def share(place, process):
             return np.full(50, i)
 
         found = Store(place / "home").remember("things", {"i": i}, compute, code="repro.types")
-        record(make_rows([{"value": i + found[0]}], experiment="e", seed=100 * process + i), place / "results")
+        record(
+            make_rows([{"value": i + found[0]}], experiment="e", seed=100 * process + i),
+            place / "results",
+        )
 
 
 def two_processes(m, rng, folder, count):
@@ -50,12 +57,22 @@ def two_processes(m, rng, folder, count):
             codes[1] = ended(forked(partial(share, place, 1), log))
         times = len((place / "computed").read_text().split())
         found = sorted(read_rows(place / "results" / "e.parquet")["seed"])
-        wrong = codes != [0, 0] or found != [100 * p + i for p in (0, 1) for i in EACH] or times > len(EACH) + killed
-        yield f"ended with {codes}, computed {times}, rows {found}: {log.read_text()[-500:]}" if wrong else ""
+        wrong = (
+            codes != [0, 0]
+            or found != [100 * p + i for p in (0, 1) for i in EACH]
+            or times > len(EACH) + killed
+        )
+        yield (
+            f"ended with {codes}, computed {times}, rows {found}: {log.read_text()[-500:]}"
+            if wrong
+            else ""
+        )
 
 
 def read_only(m, rng, folder, count):
-    """A store that may not be written gives what it holds, and says in one message that it does not hold the rest."""
+    """A store that may not be written gives what it holds, and says in one message that it does not
+    hold the rest.
+    """
     os.environ["HOME"] = str(folder)
     for number in range(count):
         home, value, log = folder / str(number), np.arange(9.0) * number, folder / f"log{number}"
@@ -85,7 +102,10 @@ def full_disk(name, m, rng, folder, count):
         disk = folder / str(number)
         disk.mkdir()
         options = f"size=16m,uid={os.getuid()}"
-        subprocess.run([*root, "mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], check=True)
+        subprocess.run(
+            [*root, "mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)],
+            check=True,
+        )
         yield _on_full(COMMANDS[name], rng, disk)
         subprocess.run([*root, "umount", "-l", str(disk)], check=True)
 
@@ -95,21 +115,36 @@ def _on_full(command, rng, disk):
     place.mkdir()
     (place / "log").symlink_to(log)
     kept = remember(place / "home", 1, np.arange(9))
-    needed = sum(len(value) if isinstance(value, bytes) else 50_000 for value in command.made.values())
-    (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 60_000 - int(rng.random() ** 2 * needed)))
+    needed = sum(
+        len(value) if isinstance(value, bytes) else 50_000 for value in command.made.values()
+    )
+    (disk / "ballast").write_bytes(
+        bytes(shutil.disk_usage(disk).free - 60_000 - int(rng.random() ** 2 * needed))
+    )
     code, said = ended(command.begin(place)), log.read_text()
-    if code not in (0, 2) or "Traceback" in said or (code and (said.count("error:"), "is full" in said) != (1, True)):
+    if (
+        code not in (0, 2)
+        or "Traceback" in said
+        or (code and (said.count("error:"), "is full" in said) != (1, True))
+    ):
         return f"ended with {code}: {said[-500:]}"
     half, partials = command.half(place), list(place.rglob("*.partial*"))
     if half or partials or not np.array_equal(remember(place / "home", 1, None), kept):
         return f"half of {half} stands there, {partials} left, or what was there is lost"
     (disk / "ballast").unlink()
     code = ended(command.begin(place))
-    return f"with room again: ended with {code}, or other bytes" if code or made(place) != command.made else ""
+    return (
+        f"with room again: ended with {code}, or other bytes"
+        if code or made(place) != command.made
+        else ""
+    )
 
 
 KINDS = {
     "two processes": (two_processes, 30),
     "read-only store": (read_only, 50),
-    **{f"full disk: {name}": (partial(full_disk, name), 10) for name in ("train", "encode", "advise", "apply")},
+    **{
+        f"full disk: {name}": (partial(full_disk, name), 10)
+        for name in ("train", "encode", "advise", "apply")
+    },
 }

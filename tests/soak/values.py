@@ -1,4 +1,6 @@
-"""Right values, not merely no exception: random input through our code and through an independent computation."""
+"""Right values, not merely no exception: random input through our code and through an independent
+computation.
+"""
 
 import functools
 import os
@@ -35,7 +37,9 @@ def matrix(rng, rows, columns, *, whole=False):
 
 
 def long_cosines(A, B):
-    """Cosines of paired rows in long doubles, rounded so that equal ones are equal; 0 where a row is zero."""
+    """Cosines of paired rows in long doubles, rounded so that equal ones are equal; 0 where a row
+    is zero.
+    """
     A, B = A.astype(np.longdouble), B.astype(np.longdouble)
     lengths = np.sqrt((A * A).sum(1) * (B * B).sum(1))
     products = (A * B).sum(1)
@@ -55,7 +59,9 @@ def similarity(rng, folder):
 
 
 def search(rng, folder):
-    """Recall and nDCG against a plain sort, ties in the order that `retrieve` states: the lower row first."""
+    """Recall and nDCG against a plain sort, ties in the order that `retrieve` states: the lower row
+    first.
+    """
     Q, C = matrix(rng, 4, 5, whole=True), matrix(rng, 30, 5, whole=True)
     qrels = {q: {rng.randrange(30): rng.choice((1, 2)) for _ in range(3)} for q in range(len(Q))}
     scores = evaluation.retrieval_scores(Q, C, qrels, ks=(5,))
@@ -67,7 +73,11 @@ def search(rng, folder):
         ideal = sum(gain / log2(i + 2) for i, gain in enumerate(best))
         gains.append(sum(judged.get(row, 0) / log2(i + 2) for i, row in enumerate(ranked)) / ideal)
         recalls.append(np.mean([row in ranked for row in judged]))
-    np.testing.assert_allclose([scores["ndcg@5"], scores["recall@5"]], [np.mean(gains), np.mean(recalls)], atol=1e-12)
+    np.testing.assert_allclose(
+        [scores["ndcg@5"], scores["recall@5"]],
+        [np.mean(gains), np.mean(recalls)],
+        atol=1e-12,
+    )
 
 
 def resamples(rng, folder):
@@ -84,7 +94,9 @@ def resamples(rng, folder):
 
 
 def reduction(rng, folder):
-    """PCA against scikit-learn, singular directions against numpy: distances of reduced rows, which no sign changes."""
+    """PCA against scikit-learn, singular directions against numpy: distances of reduced rows, which
+    no sign changes.
+    """
     X, new = matrix(rng, 40, 7), matrix(rng, 9, 7)
     dim = rng.randint(1, 6)
     pca = make_reducer("pca", dim).fit(X).transform(new)
@@ -93,11 +105,17 @@ def reduction(rng, folder):
     directions = np.linalg.svd(X)[2][:dim]
     scale = max(np.abs(X).max(), np.abs(new).max())
     np.testing.assert_allclose(pca @ pca.T, reference @ reference.T, atol=1e-5 * scale**2)
-    np.testing.assert_allclose(svd @ svd.T, new @ directions.T @ directions @ new.T, atol=1e-5 * scale**2)
+    np.testing.assert_allclose(
+        svd @ svd.T,
+        new @ directions.T @ directions @ new.T,
+        atol=1e-5 * scale**2,
+    )
 
 
 def codes(rng, folder):
-    """What is read back differs by half a step at most inside the range, and by rounding of its type for floats."""
+    """What is read back differs by half a step at most inside the range, and by rounding of its
+    type for floats.
+    """
     X = matrix(rng, 50, 6)
     level = rng.choice(list(BITS))
     book = fit_codebook(X, level)
@@ -112,7 +130,9 @@ def codes(rng, folder):
 
 
 def file_forms(rng, folder):
-    """A matrix that was written in any form is read as it was, rows in their order, from any row on."""
+    """A matrix that was written in any form is read as it was, rows in their order, from any row
+    on.
+    """
     X = matrix(rng, rng.randint(1, 400), 5).astype(np.float32)
     form = rng.choice(("npy", "npz", "safetensors", "parquet", "jsonl", "fvecs", "folder"))
     path = folder / f"v.{form}"
@@ -146,7 +166,9 @@ def encoder():
 
 
 def embeddings(rng, folder):
-    """A text has the same embedding whatever stands beside it, and its states are those of the network itself."""
+    """A text has the same embedding whatever stands beside it, and its states are those of the
+    network itself.
+    """
     texts = [" ".join(rng.choices(LETTERS, k=rng.randint(1, 12))) for _ in range(rng.randint(2, 9))]
     together = encoder().encode(texts)
     alone = np.concatenate([encoder().encode([text]) for text in texts])

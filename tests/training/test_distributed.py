@@ -1,4 +1,6 @@
-"""Two processes must train like one with the whole batch: losses, gradients, and the weights after a training."""
+"""Two processes must train like one with the whole batch: losses, gradients, and the weights after
+a training.
+"""
 
 import numpy as np
 import pytest
@@ -7,12 +9,17 @@ import torch
 LOSSES = """
 import torch
 from dataclasses import replace
-from repro.losses import angle_pairs, angle_triples, compress_target, duplicate_mask, espresso, info_nce
+from repro.losses import angle_pairs, angle_triples, compress_target, duplicate_mask
+from repro.losses import espresso, info_nce
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 
 generator = torch.Generator().manual_seed(0)
-texts = torch.randn(4, 18, 7, generator=generator, dtype=torch.float64) + 0.5  # layers, queries | positives | negatives
-labels = {"binary": torch.tensor([1, 0, 0, 0, 1, 1]), "graded": torch.tensor([0.0, 2.0, 1.0, 2.0, 5.0, 4.0])}
+# Layers, and queries, positives and negatives below one another
+texts = torch.randn(4, 18, 7, generator=generator, dtype=torch.float64) + 0.5
+labels = {
+    "binary": torch.tensor([1, 0, 0, 0, 1, 1]),
+    "graded": torch.tensor([0.0, 2.0, 1.0, 2.0, 5.0, 4.0]),
+}
 keys = torch.tensor([0, 1, 2, 0, 3, 4, 5, 6, 7, 8, 2, 9, 10, 11, 5, 12, 13, 14])
 
 def losses(layers, keys, labels):
@@ -52,7 +59,8 @@ pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
 def trained(given):
     config = TrainConfig(**given, source="microworld")
     examples = pairs.texts1 if config.objective == "simcse" else pairs
-    trained = train_encoder(config, OBJECTIVES[config.objective], examples, lambda *_: 0.0, progress=False)
+    objective = OBJECTIVES[config.objective]
+    trained = train_encoder(config, objective, examples, lambda *_: 0.0, progress=False)
     return trained.encoder.encode(["a cook", "the driver slept"]).tolist()
 """
 RANK = """
@@ -66,9 +74,22 @@ tells.send((found, [trained(given) for given in trainings]))
 
 
 def test_two_processes_equal_one(two_processes, tiny):
-    shared = {"backbone": tiny, "dim": 8, "pooling": "mean", "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.0}
-    given = [{**shared, "objective": objective, "check_every": 0} for objective in ("simcse", "angle", "ese")]
-    (first, first_trained), (second, second_trained) = two_processes(LOSSES + TRAINED + RANK, trainings=given)
+    shared = {
+        "backbone": tiny,
+        "dim": 8,
+        "pooling": "mean",
+        "batch_size": 16,
+        "learning_rate": 1e-3,
+        "dropout": 0.0,
+    }
+    given = [
+        {**shared, "objective": objective, "check_every": 0}
+        for objective in ("simcse", "angle", "ese")
+    ]
+    (first, first_trained), (second, second_trained) = two_processes(
+        LOSSES + TRAINED + RANK,
+        trainings=given,
+    )
     here: dict = {}
     exec(LOSSES + TRAINED, here)
     one = here["values_and_gradients"](torch.arange(18))
@@ -77,11 +98,24 @@ def test_two_processes_equal_one(two_processes, tiny):
         # every process minimises its own loss; the mean over processes is the large batch's
         assert (first[name][0] + second[name][0]) / 2 == pytest.approx(value, rel=1e-9), name
         for layer, gradient in enumerate(gradients):
-            parts = [torch.tensor(found[name][1][layer], dtype=torch.float64).chunk(3) for found in (first, second)]
+            parts = [
+                torch.tensor(found[name][1][layer], dtype=torch.float64).chunk(3)
+                for found in (first, second)
+            ]
             whole = torch.cat([torch.cat(both) for both in zip(*parts, strict=True)]) / 2
             expected = torch.tensor(gradient, dtype=torch.float64)
-            torch.testing.assert_close(whole, expected, rtol=1e-7, atol=1e-9, msg=f"{name}, layer {layer}")
+            torch.testing.assert_close(
+                whole,
+                expected,
+                rtol=1e-7,
+                atol=1e-9,
+                msg=f"{name}, layer {layer}",
+            )
     assert first_trained == second_trained
     for settings, found in zip(given, first_trained, strict=True):
-        alone, untrained = (np.array(here["trained"](settings | more)) for more in ({}, {"learning_rate": 1e-30}))
-        assert np.abs(found - alone).max() < 0.02 * np.abs(alone - untrained).max(), settings["objective"]
+        alone, untrained = (
+            np.array(here["trained"](settings | more)) for more in ({}, {"learning_rate": 1e-30})
+        )
+        assert np.abs(found - alone).max() < 0.02 * np.abs(alone - untrained).max(), settings[
+            "objective"
+        ]

@@ -18,7 +18,9 @@ def network(seed=0):
 
 
 def task(module, *, until=math.inf):
-    """A regression whose batch is chosen by the step; stops as a killed run would, without warning."""
+    """A regression whose batch is chosen by the step; stops as a killed run would, without
+    warning.
+    """
 
     def loss_at(step):
         if step >= until:
@@ -101,14 +103,21 @@ def test_products_are_in_bfloat16_where_it_is_asked_for_and_weights_never(bf16):
 def test_every_step_draws_anew():
     module, drawn = network(), []
     good = task(module)
-    train(module, lambda step: drawn.append(torch.rand(1).item()) or good(step), CONFIG, progress=False)
+    train(
+        module,
+        lambda step: drawn.append(torch.rand(1).item()) or good(step),
+        CONFIG,
+        progress=False,
+    )
     assert len(set(drawn)) == CONFIG.steps
 
 
 @pytest.mark.parametrize("killed_at", [8, 19])
 def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
     whole, expected = run()
-    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(whole), "another seed is another run"
+    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(whole), (
+        "another seed is another run"
+    )
     torch.rand(17)  # the global stream plays no part
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
@@ -134,7 +143,8 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     state = tmp_path / "state.safetensors"
     run(state_path=state)
     whole = state.read_bytes()
-    for at in range(0, len(whole), 307):  # a state that is accepted is a finished one: no step begins
+    # A state that is accepted is a finished one: no step begins
+    for at in range(0, len(whole), 307):
         damaged = bytearray(whole)
         damaged[at] ^= 1 << at % 8
         state.write_bytes(damaged)
@@ -158,7 +168,8 @@ def test_memory_that_runs_out_does_not_cost_a_state(tmp_path, monkeypatch):
     ("scores", "first", "best"),
     [
         ([0.1, 0.5, 0.9, 0.3, 0.2], False, 12),
-        ([math.nan, 0.4, 0.4, math.nan, 0.1], False, 8),  # the earliest of equal ones, and never a NaN
+        # The earliest of equal ones, and never a NaN
+        ([math.nan, 0.4, 0.4, math.nan, 0.1], False, 8),
         ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # the untrained weights
     ],
 )
@@ -169,7 +180,13 @@ def test_the_best_check_is_kept(scores, first, best, bytes_of):
         seen[(len(seen) + (not first)) * 4] = bytes_of(module)
         return scores[len(seen) - 1]
 
-    history = train(module, task(module), replace(CONFIG, check_first=first), check=check, progress=False)
+    history = train(
+        module,
+        task(module),
+        replace(CONFIG, check_first=first),
+        check=check,
+        progress=False,
+    )
     assert [step for step, _ in history.checks] == list(seen) and history.best_step == best
     assert bytes_of(module) == seen[best] != seen[20] and not module.training
 
@@ -194,8 +211,17 @@ def test_patience_ends_the_run_even_when_it_is_resumed(tmp_path):
 def test_a_loss_that_is_not_finite_names_its_step():
     module = network()
     good = task(module)
-    with pytest.raises(TrainingDiverged, match="my run: the loss is nan at step 7: lower the learning rate"):
-        train(module, lambda s: good(s) * (math.nan if s == 7 else 1), CONFIG, description="my run", progress=False)
+    with pytest.raises(
+        TrainingDiverged,
+        match="my run: the loss is nan at step 7: lower the learning rate",
+    ):
+        train(
+            module,
+            lambda s: good(s) * (math.nan if s == 7 else 1),
+            CONFIG,
+            description="my run",
+            progress=False,
+        )
 
 
 def test_frozen_parameters_stay_and_all_frozen_is_an_error(bytes_of):

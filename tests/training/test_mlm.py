@@ -26,12 +26,22 @@ VOCABULARY = 400
 
 
 def test_the_loss_is_that_of_transformers(sentences):
-    bert = make_bert(train_wordpiece(sentences, VOCABULARY), PretrainConfig(hidden_dim=32, max_length=48))
+    bert = make_bert(
+        train_wordpiece(sentences, VOCABULARY),
+        PretrainConfig(hidden_dim=32, max_length=48),
+    )
     bert.model.eval()
     rng = np.random.default_rng(0)
     real = np.arange(20) < rng.integers(5, 21, 64)[:, None]
     drawn = rng.integers(len(SPECIAL), VOCABULARY, real.shape)
-    inputs, targets = mask_tokens(drawn, real, mask_id=4, vocabulary=VOCABULARY, share=0.15, rng=rng)
+    inputs, targets = mask_tokens(
+        drawn,
+        real,
+        mask_id=4,
+        vocabulary=VOCABULARY,
+        share=0.15,
+        rng=rng,
+    )
     ids, mask, targets = map(torch.from_numpy, (inputs, real.astype(np.int64), targets))
     with torch.no_grad():
         expected = bert.model(input_ids=ids, attention_mask=mask, labels=targets).loss
@@ -105,13 +115,23 @@ def test_a_fresh_bert_has_the_sizes_dropout_and_seed_asked_for(sentences):
 
 
 def test_pre_training_beats_counting_words_without_the_held_out_ones(sentences):
-    sizes = {"layers": 1, "hidden_dim": 32, "heads": 2, "vocabulary": VOCABULARY, "max_length": 32, "batch_size": 32}
+    sizes = {
+        "layers": 1,
+        "hidden_dim": 32,
+        "heads": 2,
+        "vocabulary": VOCABULARY,
+        "max_length": 32,
+        "batch_size": 32,
+    }
     small = PretrainConfig(**sizes, epochs=3, learning_rate=5e-3, save_every=10, bf16=False)
     with pytest.raises(InputError, match="99 sentences: expected two batches"):
         pretrain(sentences[:99], small)
     with pytest.raises(InputError, match="hidden_dim is 32: expected a multiple of 3 heads"):
         PretrainConfig(**sizes | {"heads": 3})
-    whole, history, figures = pretrain(data.load("wiki", source="microworld", limit=1600).texts, small)
+    whole, history, figures = pretrain(
+        data.load("wiki", source="microworld", limit=1600).texts,
+        small,
+    )
     assert history.losses[0] == pytest.approx(math.log(VOCABULARY), rel=0.03)
     assert figures["dev_loss"] < figures["unigram_loss"] < math.log(VOCABULARY)
     assert len(history.losses) == figures["steps"] == 147  # 1,584 sentences kept

@@ -39,12 +39,22 @@ def pairs():
 def examples(pairs, sentences):
     """What every objective learns from."""
     nli = data.load("nli", split="train", source="microworld", limit=96)
-    return {"simcse": sentences[:96], "nli": nli, **dict.fromkeys(("angle", "matryoshka", "ese"), pairs)}
+    return {
+        "simcse": sentences[:96],
+        "nli": nli,
+        **dict.fromkeys(("angle", "matryoshka", "ese"), pairs),
+    }
 
 
 @pytest.fixture(scope="module")
 def config(tiny):
-    short = {"batch_size": 16, "learning_rate": 1e-3, "sentences": 96, "check_every": 2, "save_every": 0}
+    short = {
+        "batch_size": 16,
+        "learning_rate": 1e-3,
+        "sentences": 96,
+        "check_every": 2,
+        "save_every": 0,
+    }
     return TrainConfig(backbone=tiny, dim=8, **short)
 
 
@@ -62,7 +72,11 @@ def trained(config, scaling, examples):
     def of_kind(kind):
         objective, _, form = kind.partition(" ")
         base = config if kind in ("simcse", "nli") else scaling
-        own = {"objective": objective, "corpus": "wiki" if kind == "simcse" else "nli", **FORMS.get(form, {})}
+        own = {
+            "objective": objective,
+            "corpus": "wiki" if kind == "simcse" else "nli",
+            **FORMS.get(form, {}),
+        }
         given = replace(base, **own, epochs=2, learning_rate=3e-3)
         return given, train(given, examples[objective])
 
@@ -75,21 +89,39 @@ def spread(encoder, readout):
 
 
 def train(config, examples, dev_score=spread, **options):
-    return train_encoder(config, OBJECTIVES[config.objective], examples, dev_score, progress=False, **options)
+    return train_encoder(
+        config,
+        OBJECTIVES[config.objective],
+        examples,
+        dev_score,
+        progress=False,
+        **options,
+    )
 
 
 def first_loss(config, examples):
-    """The loss of the untrained network without dropout, when both views are what `encode` gives."""
-    (loss,) = train(replace(config, dropout=0.0, epochs=config.batch_size / len(examples)), examples).history.losses
+    """The loss of the untrained network without dropout, when both views are what `encode`
+    gives.
+    """
+    (loss,) = train(
+        replace(config, dropout=0.0, epochs=config.batch_size / len(examples)),
+        examples,
+    ).history.losses
     return loss
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_loss_falls_all_moves_that_should_and_the_same_gives_the_same_bytes(trained, examples, kind, bytes_of):
+def test_the_loss_falls_all_moves_that_should_and_the_same_gives_the_same_bytes(
+    trained,
+    examples,
+    kind,
+    bytes_of,
+):
     config, first = trained(kind)
     losses, fresh = first.history.losses, fresh_encoder(config)
     assert len(losses) == 12
-    if kind in KINDS[:5]:  # two epochs; the released form's random targets move too much to tell in so few steps
+    # Two epochs; the released form's random targets move too much to tell in so few steps
+    if kind in KINDS[:5]:
         assert np.mean(losses[6:]) < np.mean(losses[:6])
     assert bytes_of(first.encoder.backbone) != bytes_of(fresh.backbone)
     if kind in ("simcse", "nli"):
@@ -100,9 +132,13 @@ def test_the_loss_falls_all_moves_that_should_and_the_same_gives_the_same_bytes(
         assert losses[0] == pytest.approx(np.log(3), abs=0.1)
         assert bytes_of(first.head) != bytes_of(nli_head(8, config.seed))
     torch.rand(5)
-    if kind == "simcse":  # another dim of a sweep: data order and dropout are shared, all start from the same h
+    # Another dim of a sweep: data order and dropout are shared, all start from the same h
+    if kind == "simcse":
         assert train(replace(config, dim=40), examples["simcse"]).dev_before == first.dev_before
-        assert train(replace(config, seed=1), examples["simcse"]).history.losses != first.history.losses
+        assert (
+            train(replace(config, seed=1), examples["simcse"]).history.losses
+            != first.history.losses
+        )
     second = train(config, examples[config.objective])
     assert bytes_of(first.encoder) == bytes_of(second.encoder) and losses == second.history.losses
 
@@ -110,15 +146,27 @@ def test_the_loss_falls_all_moves_that_should_and_the_same_gives_the_same_bytes(
 def test_the_checkpoint_maximises_the_readout_asked_for(trained, examples):
     simcse, kept = trained("simcse")
     by_state = train(replace(simcse, checkpoint_by="encoder"), examples["simcse"])
-    for found, readout in ((kept, "pooler"), (by_state, "encoder"), (trained("ese paper")[1], "encoder")):
+    for found, readout in (
+        (kept, "pooler"),
+        (by_state, "encoder"),
+        (trained("ese paper")[1], "encoder"),
+    ):
         assert found.history.best_score == max(score for _, score in found.history.checks)
         assert spread(found.encoder, readout) == found.history.best_score
     assert kept.dev_before == spread(fresh_encoder(simcse), "encoder")
 
 
-def test_dropout_none_keeps_the_backbones_own_and_a_pooler_of_the_folder_is_left_behind(config, scaling, tmp_path):
+def test_dropout_none_keeps_the_backbones_own_and_a_pooler_of_the_folder_is_left_behind(
+    config,
+    scaling,
+    tmp_path,
+):
     def probabilities(**changes):
-        return {m.p for m in fresh_encoder(replace(config, **changes)).modules() if isinstance(m, torch.nn.Dropout)}
+        return {
+            m.p
+            for m in fresh_encoder(replace(config, **changes)).modules()
+            if isinstance(m, torch.nn.Dropout)
+        }
 
     assert probabilities() == {0.1} and probabilities(dropout=0.25) == {0.25}
     SentenceEncoder.load(scaling.backbone, dim=4, pooling="mean").save(tmp_path / "pooled")
@@ -127,7 +175,9 @@ def test_dropout_none_keeps_the_backbones_own_and_a_pooler_of_the_folder_is_left
 
 def test_learned_layer_weights_move_at_a_rate_of_their_own(scaling, pairs, trained):
     config, start = replace(scaling, **FORMS["learned"]), initial_log_weights(1)
-    quick, slow = (train(replace(config, learning_rate=rate), pairs).log_weights for rate in (1e-3, 1e-5))
+    quick, slow = (
+        train(replace(config, learning_rate=rate), pairs).log_weights for rate in (1e-3, 1e-5)
+    )
     assert quick.shape == (1,) and not quick.requires_grad
     # Adam takes steps of about the rate: 0.01, falling to 0 over the six
     assert 0.005 < (quick - start).abs().item() < 0.06
@@ -140,18 +190,33 @@ def test_decoders_train_adapters_at_every_layer_and_see_both_ways(scaling, pairs
     config = replace(scaling, backbone=decoders["qwen2"], learning_rate=1e-2, **adapters)
     trained = train(config, pairs)
     backbone = trained.encoder.backbone
-    assert (backbone.bidirectional, backbone.final_norm, backbone.lora) == (True, "all", config.lora)
+    assert (backbone.bidirectional, backbone.final_norm, backbone.lora) == (
+        True,
+        "all",
+        config.lora,
+    )
     fresh = fresh_encoder(config).state_dict()
-    moved = {name for name, weight in trained.encoder.state_dict().items() if not torch.equal(weight, fresh[name])}
-    assert moved and all(".lora_" in name for name in moved), "the published weights stay as they were"
-    assert {int(re.search(r"\.(\d+)\.", name)[1]) for name in moved} == set(range(backbone.n_layers))
+    moved = {
+        name
+        for name, weight in trained.encoder.state_dict().items()
+        if not torch.equal(weight, fresh[name])
+    }
+    assert moved and all(".lora_" in name for name in moved), (
+        "the published weights stay as they were"
+    )
+    assert {int(re.search(r"\.(\d+)\.", name)[1]) for name in moved} == set(
+        range(backbone.n_layers)
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5])
 @pytest.mark.parametrize("given", [False, True])
 def test_the_first_loss_is_that_of_the_untrained_embeddings(config, sentences, temperature, given):
     config = replace(config, pooling="mean", max_length=48, temperature=temperature)
-    encoder, rows = SentenceEncoder.load(config.backbone, dim=8, pooling="mean"), batches(config, 96)(0)
+    encoder, rows = (
+        SentenceEncoder.load(config.backbone, dim=8, pooling="mean"),
+        batches(config, 96)(0),
+    )
     others = list(sentences[100:196] if given else sentences[:96])
     if given:
         others[rows[0]] = sentences[rows[1]]  # which starts a pair of its own
@@ -173,15 +238,23 @@ def test_equal_texts_are_not_pushed_apart(config):
 
 def test_the_kind_of_difference_and_the_labels_decide_the_classifiers_loss(trained, examples):
     config, nli = replace(trained("nli")[0], epochs=1 / 6), examples["nli"]
-    assert train(replace(config, difference="signed"), nli).history.losses != trained("nli")[1].history.losses[:1]
+    assert (
+        train(replace(config, difference="signed"), nli).history.losses
+        != trained("nli")[1].history.losses[:1]
+    )
     assert set(label_ids(nli).tolist()) == {0, 1, 2}
     odd = replace(nli, labels=np.array(["maybe", *nli.labels[1:]]))
-    with pytest.raises(InputError, match="has the label 'maybe': expected contradiction, entailment, neutral"):
+    with pytest.raises(
+        InputError,
+        match="has the label 'maybe': expected contradiction, entailment, neutral",
+    ):
         train(config, odd)
 
 
 def first_batch(config, examples):
-    """Embeddings of the untrained network for the first step, and AnglE as a function of embeddings."""
+    """Embeddings of the untrained network for the first step, and AnglE as a function of
+    embeddings.
+    """
     members = batches(config, len(examples))(0)
     sides, labels = texts_and_labels(examples)
     texts = [side[i] for side in sides for i in members]
@@ -192,7 +265,9 @@ def first_batch(config, examples):
             return angle_triples(*X.chunk(3), config=config.angle, keys=keys)
         return angle_pairs(*X.chunk(2), labels[members], config=config.angle, keys=keys)
 
-    layers = torch.from_numpy(SentenceEncoder.load(config.backbone, pooling="mean").encode_layers(texts))
+    layers = torch.from_numpy(
+        SentenceEncoder.load(config.backbone, pooling="mean").encode_layers(texts)
+    )
     return layers, loss
 
 
@@ -212,7 +287,10 @@ TRIPLES = {"objective": "angle", "examples": "triples"}
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        *(({"objective": "angle", "angle": preset}, on_sizes(32)) for preset in ANGLE_PRESETS.values()),
+        *(
+            ({"objective": "angle", "angle": preset}, on_sizes(32))
+            for preset in ANGLE_PRESETS.values()
+        ),
         (TRIPLES, on_sizes(32)),
         (TRIPLES | {"angle": ANGLE_PRESETS["code"]}, on_sizes(32)),
         ({"objective": "matryoshka", "prefixes": (4, 16, 512)}, on_sizes(4, 16, 32)),
@@ -223,12 +301,20 @@ TRIPLES = {"objective": "angle", "examples": "triples"}
         (FORMS["learned"], on_all),
     ],
 )
-def test_the_first_loss_of_the_comparison_is_what_the_objective_says(scaling, pairs, changes, expected):
+def test_the_first_loss_of_the_comparison_is_what_the_objective_says(
+    scaling,
+    pairs,
+    changes,
+    expected,
+):
     config, examples = replace(scaling, **changes), pairs
     if config.examples == "triples":
         examples = Triples(pairs.texts1, pairs.texts2, (*pairs.texts2[1:], pairs.texts2[0]))
     layers, loss = first_batch(config, examples)
-    assert first_loss(config, examples) == pytest.approx(expected(layers, loss, config).item(), rel=1e-3)
+    assert first_loss(config, examples) == pytest.approx(
+        expected(layers, loss, config).item(),
+        rel=1e-3,
+    )
 
 
 def test_labels_and_sides(pairs):
@@ -293,9 +379,15 @@ def test_the_settings_of_the_schedule_reach_the_loop(config, sentences, monkeypa
 
 def test_copies_of_a_text_are_no_negatives_of_each_other(scaling, pairs):
     config = replace(scaling, objective="angle")
-    same = replace(pairs, texts1=(pairs.texts1[0],) * len(pairs), labels=np.array(["entailment"] * len(pairs)))
+    same = replace(
+        pairs,
+        texts1=(pairs.texts1[0],) * len(pairs),
+        labels=np.array(["entailment"] * len(pairs)),
+    )
     with pytest.warns(UserWarning, match="all labels of a batch are equal"):
-        masked, unmasked = (first_loss(replace(config, mask_duplicates=m), same) for m in (True, False))
+        masked, unmasked = (
+            first_loss(replace(config, mask_duplicates=m), same) for m in (True, False)
+        )
     assert masked < unmasked - 0.1
 
 

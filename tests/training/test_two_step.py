@@ -1,4 +1,6 @@
-"""Two-step training: which encoder is chosen, and that step 2 is what a naive loop does, many poolers at a time."""
+"""Two-step training: which encoder is chosen, and that step 2 is what a naive loop does, many
+poolers at a time.
+"""
 
 import copy
 from dataclasses import replace
@@ -26,12 +28,23 @@ from repro.types import InputError, unit_rows
 
 HIDDEN = 32
 TEXTS = [f"text {i}" for i in range(96)]
-CONFIG = StepTwoConfig(learning_rates=(1e-3, 1e-2, 0.1), batch_size=16, epochs=2, check_every=3, views=3)
+CONFIG = StepTwoConfig(
+    learning_rates=(1e-3, 1e-2, 0.1),
+    batch_size=16,
+    epochs=2,
+    check_every=3,
+    views=3,
+)
 ENCODERS = {64: 0.70, 16: 0.72, 4: 0.60}
-ROWS = {64: (0.69, 0.66, 0.30), 16: (0.69, 0.65, 0.40), 4: (0.50, 0.55, 0.45)}  # encoder to scores with poolers
+# Encoder to scores with poolers
+ROWS = {64: (0.69, 0.66, 0.30), 16: (0.69, 0.65, 0.40), 4: (0.50, 0.55, 0.45)}
 rng = np.random.default_rng(0)
 DEV, GOLD = rng.standard_normal((2, 50, HIDDEN)).astype(np.float32), rng.standard_normal(50)
-GRID = {(i, j): score for i, scores in ROWS.items() for j, score in zip((64, 16, 4), scores, strict=True)}
+GRID = {
+    (i, j): score
+    for i, scores in ROWS.items()
+    for j, score in zip((64, 16, 4), scores, strict=True)
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +62,12 @@ def poolers(*dims, activation="tanh"):
 
 
 def test_selection_rules():
-    opts = {"encoder": [16, 16, 16], "pooler_max": [64, 64, 64], "pair": [64, 64, 4], "oracle": [64, 64, 4]}
+    opts = {
+        "encoder": [16, 16, 16],
+        "pooler_max": [64, 64, 64],
+        "pair": [64, 64, 4],
+        "oracle": [64, 64, 4],
+    }
     for select_by, expected in opts.items():  # with the widest pooler 0.69 twice: the larger dim
         assert [select(ENCODERS, GRID, d, select_by=select_by) for d in ENCODERS] == expected
     assert choose({8: 0.5, 128: 0.5, 32: 0.5, 16: 0.4}) == choose({128: 0.5, 8: 0.5}) == 128
@@ -57,7 +75,11 @@ def test_selection_rules():
         choose({16: 0.5, 8: float("nan")})
 
 
-def test_views_differ_by_seed_and_mask_and_scatter_around_what_is_said_without_dropout(tiny, sentences, bytes_of):
+def test_views_differ_by_seed_and_mask_and_scatter_around_what_is_said_without_dropout(
+    tiny,
+    sentences,
+    bytes_of,
+):
     encoder = SentenceEncoder.load(tiny, dim=8)
     before, some = bytes_of(encoder), sentences[:40]
     views = dropout_views(encoder, some, views=3, seed=0)
@@ -65,11 +87,16 @@ def test_views_differ_by_seed_and_mask_and_scatter_around_what_is_said_without_d
     assert all(np.abs(views[a] - views[b]).max(1).min() > 1e-3 for a, b in ((0, 1), (0, 2), (1, 2)))
     plain = encoder.encode(some, readout="encoder")
     assert F.cosine_similarity(torch.from_numpy(views.mean(0)), torch.from_numpy(plain)).min() > 0.8
-    assert dropout_views(encoder, some, views=2, seed=0).tobytes() == views[:2].tobytes()  # not by how many are drawn
+    # Not by how many are drawn
+    assert dropout_views(encoder, some, views=2, seed=0).tobytes() == views[:2].tobytes()
     assert dropout_views(encoder, some, views=2, seed=1).tobytes() != views[:2].tobytes()
     assert bytes_of(encoder) == before and not encoder.training
     encoder.backbone.set_dropout(0.0)
-    np.testing.assert_allclose(dropout_views(encoder, some, views=2, seed=0, max_length=48), [plain] * 2, atol=1e-5)
+    np.testing.assert_allclose(
+        dropout_views(encoder, some, views=2, seed=0, max_length=48),
+        [plain] * 2,
+        atol=1e-5,
+    )
     long = [" ".join(["cook driver horse"] * 15)]
     for most in (8, 32):
         ids, _ = encoder.backbone.tokenize(long, most)
@@ -80,7 +107,9 @@ def test_views_differ_by_seed_and_mask_and_scatter_around_what_is_said_without_d
 
 
 def naive(views, pooler, rate, config, dev_score, same):
-    """Line 8 of Algorithm 1 as one would write it: one pooler, one rate, torch's own Adam, clipping and loss."""
+    """Line 8 of Algorithm 1 as one would write it: one pooler, one rate, torch's own Adam, clipping
+    and loss.
+    """
     mine = copy.deepcopy(pooler)
     optimiser = torch.optim.Adam(mine.parameters(), lr=rate)
     per_epoch = views.shape[1] // config.batch_size
@@ -92,7 +121,10 @@ def naive(views, pooler, rate, config, dev_score, same):
         order = epoch_order(views.shape[1], seed=config.seed, epoch=epoch)
         rows = order[position * config.batch_size : (position + 1) * config.batch_size]
         first, second = make_rng(config.seed, "views", step).choice(len(views), 2, replace=False)
-        z1, z2 = mine(torch.from_numpy(views[first, rows])), mine(torch.from_numpy(views[second, rows]))
+        z1, z2 = (
+            mine(torch.from_numpy(views[first, rows])),
+            mine(torch.from_numpy(views[second, rows])),
+        )
         logits = F.cosine_similarity(z1.unsqueeze(1), z2.unsqueeze(0), dim=-1) / config.temperature
         own = torch.from_numpy(same[rows])
         twin = (own.unsqueeze(1) == own.unsqueeze(0)) & ~torch.eye(len(rows), dtype=torch.bool)
@@ -115,8 +147,14 @@ def test_equals_a_naive_adam_loop(views, activation, distinct):
     same = np.arange(96) % distinct  # equal texts are no negatives
     runs = train_poolers(views, [f"text {i}" for i in same], starts, dev_score, config)
     for start, run in zip(starts, runs, strict=True):
-        expected = {rate: naive(views, start, rate, config, dev_score, same) for rate in config.learning_rates}
-        assert run.dev_after == pytest.approx(max(score for _, score in expected.values()), abs=1e-6)
+        expected = {
+            rate: naive(views, start, rate, config, dev_score, same)
+            for rate in config.learning_rates
+        }
+        assert run.dev_after == pytest.approx(
+            max(score for _, score in expected.values()),
+            abs=1e-6,
+        )
         assert run.learning_rate == max(expected, key=lambda rate: expected[rate][1])
         for name, value in expected[run.learning_rate][0].items():
             torch.testing.assert_close(run.pooler.state_dict()[name], value, rtol=1e-4, atol=1e-5)
@@ -192,10 +230,17 @@ def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views):
     falling = Mock(side_effect=range(0, -99, -1))
     config = replace(CONFIG, learning_rates=(0.1,), check_every=1, patience=2)
     (run,) = train_poolers(views, TEXTS, poolers(4), falling, config)
-    assert falling.call_count == 1 + 1 + 2 and run.step == 0  # before, step 0, then two without gain
+    # Before, step 0, then two without gain
+    assert falling.call_count == 1 + 1 + 2 and run.step == 0
     (trained,) = poolers(4)
     torch.nn.init.ones_(trained.linear.weight)
-    (run,) = train_poolers(views, TEXTS, [trained], dev_score, replace(config, learning_rates=(0.0,), start="random"))
+    (run,) = train_poolers(
+        views,
+        TEXTS,
+        [trained],
+        dev_score,
+        replace(config, learning_rates=(0.0,), start="random"),
+    )
     assert run.pooler.linear.weight.std().item() == pytest.approx(0.02, rel=0.3)
     assert run.dev_before == dev_score(trained)
 
@@ -211,7 +256,10 @@ def pairs():
 @pytest.fixture(scope="module")
 def frozen(tiny, pairs):
     """An encoder, the distinct texts of the pairs, and their views."""
-    encoder, texts = SentenceEncoder.load(tiny, dim=8), merge_equal([*pairs.texts1, *pairs.texts2])[0]
+    encoder, texts = (
+        SentenceEncoder.load(tiny, dim=8),
+        merge_equal([*pairs.texts1, *pairs.texts2])[0],
+    )
     return encoder, texts, dropout_views(encoder, texts, views=2, seed=0)
 
 
@@ -234,13 +282,23 @@ def test_rate_and_difference_decide_the_classifiers_step_two(frozen, pairs, byte
     assert len(heads) == 3
 
 
-def test_the_classifiers_step_two_never_falls_leaves_its_start_alone_and_learns(frozen, pairs, bytes_of):
+def test_the_classifiers_step_two_never_falls_leaves_its_start_alone_and_learns(
+    frozen,
+    pairs,
+    bytes_of,
+):
     encoder, texts, views = frozen
     before, worse = bytes_of(encoder), iter(range(0, -1000, -1))
     kept = step_two(frozen, pairs, lambda pooler: float(next(worse)))
-    assert bytes_of(kept.pooler) == bytes_of(encoder.pooler), "step 0 counts: nothing better was found"
-    # a dev score that knows the training loss of the head it starts from: the better pooler is the one that fits
-    head, rows = nli_head(8, 0), [[texts.index(text) for text in side] for side in (pairs.texts1, pairs.texts2)]
+    assert bytes_of(kept.pooler) == bytes_of(encoder.pooler), (
+        "step 0 counts: nothing better was found"
+    )
+    # a dev score that knows the training loss of the head it starts from: the better pooler is the
+    # one that fits
+    head, rows = (
+        nli_head(8, 0),
+        [[texts.index(text) for text in side] for side in (pairs.texts1, pairs.texts2)],
+    )
 
     def minus_loss(pooler):
         u, v = (pooler(torch.from_numpy(views[0, side])) for side in rows)
@@ -250,7 +308,11 @@ def test_the_classifiers_step_two_never_falls_leaves_its_start_alone_and_learns(
     assert run.dev_after > run.dev_before and bytes_of(encoder) == before
 
 
-def test_the_two_sides_of_a_pair_see_different_dropout_and_a_random_start_is_another(frozen, pairs, bytes_of):
+def test_the_two_sides_of_a_pair_see_different_dropout_and_a_random_start_is_another(
+    frozen,
+    pairs,
+    bytes_of,
+):
     first, second = frozen[2]
     one_step = replace(NLI, learning_rates=(1e-2,), epochs=1 / 6)
     later_is_better = lambda pooler: perf_counter()  # noqa: E731

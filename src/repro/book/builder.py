@@ -1,7 +1,8 @@
 """The book: execute the pages that changed, two at a time, keep the others, render all of them.
 
-Every page lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose as it is. Jupyter
-Book renders that tree with execution off, so one `_toc.yml` serves this builder and a plain `jupyter-book build .`.
+Every page lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose
+as it is. Jupyter Book renders that tree with execution off, so one `_toc.yml` serves this builder
+and a plain `jupyter-book build .`.
 """
 
 import time
@@ -25,8 +26,10 @@ from repro.types import InputError
 
 LOCK = "book.lock"
 LAST = "book/scorecard"  # reads what the others computed, hence runs after them
-ALONE = "runs_alone"  # set in the metadata of a notebook that measures time: nothing else runs beside it
-VERDICTS = "its verdicts"  # cause to execute a page again: what it left for the scorecard is lost or damaged
+# Set in the metadata of a notebook that measures time: nothing else runs beside it
+ALONE = "runs_alone"
+# Cause to execute a page again: what it left for the scorecard is lost or damaged
+VERDICTS = "its verdicts"
 PROFILE = "the profile"  # cause for the pages that have such a parameter
 
 
@@ -96,10 +99,11 @@ def build(
     force: bool = False,
     timeout: float | None = None,
 ) -> Book:
-    """Bring `_build/html/` of a checkout up to date; a failing page is shown with its error and tried again next time.
+    """Bring `_build/html/` of a checkout up to date; a failing page is shown with its error and
+    tried again next time.
 
-    The profile is passed to every notebook that declares a parameter of that name; `only` names the pages to execute,
-    bare or with folder; `timeout` is in seconds of a single cell.
+    The profile is passed to every notebook that declares a parameter of that name; `only` names the
+    pages to execute, bare or with folder; `timeout` is in seconds of a single cell.
     """
     root, started = root.resolve(), time.monotonic()
     pages = site.pages_of(root)
@@ -108,8 +112,10 @@ def build(
     (made / "book").mkdir(parents=True, exist_ok=True)
     lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
     done: dict[str, Page] = {}
-    share = str(max(1, cpu_count() // lanes))  # encoders come out the same to the byte whatever it is
-    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}  # for the book, verdicts count
+    # Encoders come out the same to the byte whatever it is
+    share = str(max(1, cpu_count() // lanes))
+    # For the book, verdicts count
+    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
     with one_at_a_time(made), environment(told):
         run = _Build(root, Ledger(made), profile, force, timeout)
         carried = site.prepare(root, run.tree, run.ledger)
@@ -135,7 +141,9 @@ def build(
 
 
 def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
-    """Work on the names from the front and, in a second lane, from the back: neighbours train the same encoders."""
+    """Work on the names from the front and, in a second lane, from the back: neighbours train the
+    same encoders.
+    """
     queue = deque(names)
 
     def work(take: Callable[[], str]) -> None:
@@ -192,7 +200,8 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
         page = _execute(run, name, source, target, now)
     else:
         page = Page(name, "skipped" if reasons else "unchanged")
-    if not target.is_file():  # never executed so far: a page must exist to be rendered, if only without numbers
+    # Never executed so far: a page must exist to be rendered, if only without numbers
+    if not target.is_file():
         run.ledger.write(plain, text)
     return page
 
@@ -204,7 +213,8 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
     run.ledger.give_way([target, run.verdicts(name)])
     try:
         declared = notebook.parameters_of(source)
-        # A value equal to the default is not injected: the page would show a second cell of parameters for nothing.
+        # A value equal to the default is not injected: the page would show a second cell of
+        # parameters for nothing.
         differs = "profile" in declared and declared["profile"].default != run.profile
         values = {"profile": run.profile} if differs else {}
         notebook.run(source, target, values, timeout=run.timeout, forked=True)
@@ -217,7 +227,9 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
 
 
 def _render(run: _Build, *, fresh: bool) -> list[str]:
-    """Render, unless the tree is what was last rendered; from nothing if so asked, or if the last time did not end."""
+    """Render, unless the tree is what was last rendered; from nothing if so asked, or if the last
+    time did not end.
+    """
     stamp = site.stamps(run.tree)
     rendered = run.ledger.rendered
     if rendered == stamp and run.ledger.holds(run.root / "_build" / "html"):
@@ -229,5 +241,8 @@ def _render(run: _Build, *, fresh: bool) -> list[str]:
     complaints = site.render(run.tree, run.ledger, fresh=fresh or not rendered)
     with run.ledger.changed() as ledger:
         ledger.rendered = "" if complaints else stamp
-    say(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")
+    say(
+        f"rendering: {'with complaints' if complaints else 'done'} in "
+        f"{time.monotonic() - started:.1f} s"
+    )
     return complaints

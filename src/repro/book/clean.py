@@ -1,7 +1,8 @@
 """What was built is removed from a checkout, and nothing that cannot be told to have been built.
 
-Ours are the files that the builds' ledger knows, as they were left; notebooks that say so themselves, at the place they
-were written to; and folders of tools that say that they are caches. Everything else stays.
+Ours are the files that the builds' ledger knows, as they were left; notebooks that say so
+themselves, at the place they were written to; and folders of tools that say that they are caches.
+Everything else stays.
 """
 
 import os
@@ -18,9 +19,11 @@ CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
 
 
 def clean(root: Path) -> list[Path]:
-    """Remove the book, its unexecuted notebooks, runs and caches; what stays at places where such things are built.
+    """Remove the book, its unexecuted notebooks, runs and caches; what stays at places where such
+    things are built.
 
-    A notebook that was edited or run after it was written stays, as does one without a text to make it from.
+    A notebook that was edited or run after it was written stays, as does one without a text to make
+    it from.
     """
     left = [*_clean_build(root / "_build"), *_clean_notebooks(root / "runs")]
     for source in sorted((root / "notebooks").glob("*.md")):
@@ -40,7 +43,8 @@ def _clean_build(folder: Path) -> list[Path]:
         return []
     with one_at_a_time(folder):
         ledger = Ledger(folder)
-        # First the notebooks, whose place is told from a contents file that may be among the others.
+        # First the notebooks, whose place is told from a contents file that may be among the
+        # others.
         made = [*(folder / "book").rglob("*.ipynb"), *(folder / name for name in ledger.files)]
         for path in made:
             if ledger.owns(path):

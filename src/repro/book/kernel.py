@@ -1,7 +1,9 @@
-"""Kernels for notebooks: this interpreter with its environment, whatever kernels are registered on the machine.
+"""Kernels for notebooks: this interpreter with its environment, whatever kernels are registered on
+the machine.
 
-A book forks its kernels from one process that has imported the heavy libraries, once, and done nothing else: no
-thread, no product, no random number. A page behaves as if it had a fresh interpreter, six seconds sooner.
+A book forks its kernels from one process that has imported the heavy libraries, once, and done
+nothing else: no thread, no product, no random number. A page behaves as if it had a fresh
+interpreter, six seconds sooner.
 """
 
 import asyncio
@@ -23,27 +25,42 @@ from repro.digests import PACKAGES, read_module
 from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
-    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.sweep", "repro.reducers", "repro.papers.recorded"),
-    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model"),
-    *("transformers.models.bert.modeling_bert", "matplotlib.backends.backend_svg", __name__),
+    "ipykernel.kernelapp",
+    "repro.models.encoder",
+    "repro.runs.sweep",
+    "repro.reducers",
+    "repro.papers.recorded",
+    "repro.report.page",
+    "repro.report.figures",
+    "repro.report.interactive",
+    "sklearn.linear_model",
+    "transformers.models.bert.modeling_bert",
+    "matplotlib.backends.backend_svg",
+    __name__,
 )
-"""what forked kernels have imported, this module last; the first network that is loaded asks for a thousand modules"""
+"""What forked kernels have imported, this module last; the first network that is loaded asks for a
+thousand modules.
+"""
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-"""how a kernel shows figures; matplotlib reads it once, as it is imported"""
+"""How a kernel shows figures; matplotlib reads it once, as it is imported."""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
-"""progress is shown in the terminal, so tqdm need not ask for a widget"""
-IN_SERVER = {"REPRO_FORKS_KERNELS": "1"}  # tells the process that kernels are forked from what it is
+"""Progress is shown in the terminal, so tqdm need not ask for a widget."""
+# Tells the process that kernels are forked from what it is
+IN_SERVER = {"REPRO_FORKS_KERNELS": "1"}
 SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
-"""forked workers and frozen modules both print warnings into pages unless told not to"""
+"""Forked workers and frozen modules both print warnings into pages unless told not to."""
 LAUNCH = (
     "import os, sys; del sys.path[0]; from repro.seeding import end_with_parent as ends; "
-    "ends(int(os.environ['JPY_PARENT_PID'])); from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+    "ends(int(os.environ['JPY_PARENT_PID'])); from ipykernel import "
+    "kernelapp; kernelapp.launch_new_instance()"
 )
-"""ipykernel's own watch over its parent misses one that dies while the kernel starts"""
+"""Ipykernel's own watch over its parent misses one that dies while the kernel starts."""
 
 
 class OwnKernel(AsyncKernelManager):
-    """Starts `sys.executable`, over an encrypted connection: else every start warns that other users could listen."""
+    """Starts `sys.executable`, over an encrypted connection: else every start warns that other
+    users could listen.
+    """
 
     transport_encryption = "auto"
     kernel_spec = KernelSpec(
@@ -75,7 +92,11 @@ class _Forks(LocalProvisioner):
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(IMPORTED))
         given = dict(options.get("env") or os.environ)
-        added = {name: value for name, value in (QUIET | INLINE | IN_SERVER).items() if name not in os.environ}
+        added = {
+            name: value
+            for name, value in (QUIET | INLINE | IN_SERVER).items()
+            if name not in os.environ
+        }
         with environment(added):  # which the fork server keeps
             await asyncio.to_thread(forkserver.ensure_running)
         # cmd is that of the specification: python -c LAUNCH -f FILE
@@ -83,7 +104,8 @@ class _Forks(LocalProvisioner):
         await asyncio.to_thread(process.start)
         assert process.pid is not None
         self.pid = self.pgid = process.pid
-        self.process = SimpleNamespace(  # type: ignore[assignment] # the names of Popen that a provisioner uses
+        # The names of Popen that a provisioner uses
+        self.process = SimpleNamespace(  # type: ignore[assignment]
             poll=lambda: process.exitcode,
             wait=process.join,
             send_signal=partial(os.kill, process.pid),
@@ -95,7 +117,9 @@ class _Forks(LocalProvisioner):
 
 
 def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | None) -> None:
-    """What a forked process does: become a kernel of its own session, in its own folder and environment."""
+    """What a forked process does: become a kernel of its own session, in its own folder and
+    environment.
+    """
     os.setsid()  # the leader of a group, which the manager signals as a whole
     end_with_parent()  # the server lives on as long as a kernel does, so it would not tell
     os.environ.clear()

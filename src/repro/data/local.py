@@ -1,11 +1,12 @@
-"""The menu of datasets, and the local source: a folder of benchmark files named by REPRO_DATA, or a file of the user's.
+"""The menu of datasets, and the local source: a folder of benchmark files named by REPRO_DATA, or a
+file of the user's.
 
-What is known about a dataset before it is read stands in `assets/datasets.toml`: one record for each.
-A user's table says by its column names what it is: score, sentence1, sentence2 are graded pairs; label, text are
-labelled texts; label, sentence1, sentence2 are labelled pairs; any other table with a column `text` (or any .txt
-file, one sentence per line) is a corpus. The columns split and subset are optional, and further ones are not read.
-A file without a split column is one split: it answers to `all` and, so that it can stand where a benchmark stands,
-to `test`.
+What is known about a dataset before it is read stands in `assets/datasets.toml`: one record for
+each. A user's table says by its column names what it is: score, sentence1, sentence2 are graded
+pairs; label, text are labelled texts; label, sentence1, sentence2 are labelled pairs; any other
+table with a column `text` (or any .txt file, one sentence per line) is a corpus. The columns split
+and subset are optional, and further ones are not read. A file without a split column is one split:
+it answers to `all` and, so that it can stand where a benchmark stands, to `test`.
 """
 
 import atexit
@@ -23,7 +24,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from repro.data.files import ENDINGS, NOTHING, OTHER_NAMES, Table, ending, filled_lines, read_lines, read_vectors
+from repro.data.files import (
+    ENDINGS,
+    NOTHING,
+    OTHER_NAMES,
+    Table,
+    ending,
+    filled_lines,
+    read_lines,
+    read_vectors,
+)
 from repro.paths import ASSETS, data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.terminal import complain
@@ -38,7 +48,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "captions": ("caption", "image"),
     }
 )
-"""the columns that a kind needs, by the names that local files use, in the order in which its set takes them"""
+"""The columns that a kind needs, by the names that local files use, in the order in which its set
+takes them.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,11 +61,16 @@ class HubSource:
     splits: Mapping[str, list[str]]  # our split → the hub splits that are concatenated to make it
     config: str | None = None
     revision: str | None = None  # a pinned commit where one is known; None reads the newest
-    columns: Mapping[str, str] = field(default_factory=dict)  # our column → the hub's, where the names differ
-    labels: Mapping[str, str] = field(default_factory=dict)  # the hub's label → ours, where they differ
-    data_files: str | None = None  # of a split, `{part}` for the hub's, where names do not tell the hub which they are
-    elsewhere: Mapping[str, "HubSource"] = field(default_factory=dict)  # our split → another mirror, if this hides it
-    drop_blank: bool = False  # leave out blank texts: the mirror removed headers and kept the empty remainder
+    # Our column → the hub's, where the names differ
+    columns: Mapping[str, str] = field(default_factory=dict)
+    # The hub's label → ours, where they differ
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # Of a split, `{part}` for the hub's, where names do not tell the hub which they are
+    data_files: str | None = None
+    # Our split → another mirror, if this hides it
+    elsewhere: Mapping[str, "HubSource"] = field(default_factory=dict)
+    # Leave out blank texts: the mirror removed headers and kept the empty remainder
+    drop_blank: bool = False
     note: str = ""  # where count or text differ from the local file
 
 
@@ -68,9 +85,12 @@ class DatasetSpec:
     licence: str
     file: str  # local file, relative to REPRO_DATA (SentEval text for STS)
     raw_file: str = ""  # local file of the original text, where there are two forms
-    columns: Mapping[str, str] = field(default_factory=dict)  # our column → the file's, where the names differ
-    local_sizes: Mapping[str, int] = field(default_factory=dict)  # rows of the local file, where they differ
-    subset_sizes: Mapping[str, int] = field(default_factory=dict)  # rows per subset of the test split
+    # Our column → the file's, where the names differ
+    columns: Mapping[str, str] = field(default_factory=dict)
+    # Rows of the local file, where they differ
+    local_sizes: Mapping[str, int] = field(default_factory=dict)
+    # Rows per subset of the test split
+    subset_sizes: Mapping[str, int] = field(default_factory=dict)
     hub: HubSource | None = None
     note: str = ""
 
@@ -86,11 +106,16 @@ class DatasetSpec:
 
 
 def _mirror(entry: dict[str, Any]) -> HubSource:
-    return HubSource(**{**entry, "elsewhere": {split: _mirror(e) for split, e in entry.get("elsewhere", {}).items()}})
+    return HubSource(
+        **{
+            **entry,
+            "elsewhere": {split: _mirror(e) for split, e in entry.get("elsewhere", {}).items()},
+        }
+    )
 
 
 DATASETS: dict[str, DatasetSpec] = {}
-"""the menu: every dataset that the five documents use"""
+"""The menu: every dataset that the five documents use."""
 for _name, _entry in tomllib.loads((ASSETS / "datasets.toml").read_text(encoding="utf-8")).items():
     _hub = _mirror(_entry.pop("hub")) if "hub" in _entry else None
     DATASETS[_name] = DatasetSpec(name=_name, hub=_hub, **_entry)
@@ -105,11 +130,18 @@ def set_of(kind: str, name: str, source: str, split: str, columns: Mapping[str, 
     """The set that columns by the names of `FIELDS` make."""
     values = [columns[field] for field in FIELDS[kind]]
     if kind == "corpus":
-        return Corpus(name, source, *[*values, split])
+        [texts] = values
+        return Corpus(name, source, texts, split)
     if kind == "pairs":
         subsets = [subset or name for subset in columns.get("subset", [""] * len(values[0]))]
-        return ScoredPairs(name, source, split, *[*values, subsets])
-    return (LabelledPairs if kind == "labelled_pairs" else LabelledTexts)(name, source, split, *values)
+        values.append(subsets)
+        return ScoredPairs(name, source, split, *values)
+    return (LabelledPairs if kind == "labelled_pairs" else LabelledTexts)(
+        name,
+        source,
+        split,
+        *values,
+    )
 
 
 # local files
@@ -126,11 +158,19 @@ def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> Data
         case "vectors":
             return read_vectors(path, name=spec.name)
         case "corpus":
-            return Corpus(spec.name, "local", tuple(line for _, line in read_lines(path) if line.strip()))
+            return Corpus(
+                spec.name,
+                "local",
+                tuple(line for _, line in read_lines(path) if line.strip()),
+            )
     table = Table(path, spec.columns, FIELDS[spec.kind])
     for row, found in enumerate(table["split"] if "split" in table.columns else ()):
         if found not in spec.splits:
-            raise table.fault(row, "split", f"unknown split {found!r}; expected {', '.join(spec.splits)}")
+            raise table.fault(
+                row,
+                "split",
+                f"unknown split {found!r}; expected {', '.join(spec.splits)}",
+            )
     if spec.kind == "captions":
         _drop_sts_images(table)
     return _split_of(table, spec.kind, spec.name, split, ("all", "test", *spec.splits))
@@ -146,17 +186,28 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
     lacking = f"no file {name} in REPRO_DATA={folder}: put it there"
     if folder is None:
         lacking = f"REPRO_DATA is not set: set it to the folder that holds {name}"
-    raise InputError(f"{spec.name} from local files: {lacking}, or use source='microworld' or source='hub'")
+    raise InputError(
+        f"{spec.name} from local files: {lacking}, or use source='microworld' or source='hub'"
+    )
 
 
-def load_file(given: str | Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
-    """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all."""
+def load_file(
+    given: str | Path,
+    split: str | None = None,
+    columns: Mapping[str, str] = NOTHING,
+) -> DataSet:
+    """Read a user's own file; what it is follows from its header.
+
+    Without a split: test, the only one, or all.
+    """
     path = _file(given, columns)
     known = ending(path) if ending(path) in (".txt", *ENDINGS) and not path.is_dir() else ""
     name = Path(path.name.removesuffix(".gz")).stem if known else path.name.removesuffix(".gz")
     if known == ".txt":
         if split not in (None, "all", "test", "train"):
-            raise InputError(f"{path} is plain text without splits, so no split {split!r}: ask for 'all'")
+            raise InputError(
+                f"{path} is plain text without splits, so no split {split!r}: ask for 'all'"
+            )
         return Corpus(name, "local", tuple(filled_lines(path)), split or "all")
     table = Table(path, columns)
     kind, splits = _kind_of(table), _splits_of(table)
@@ -167,7 +218,9 @@ def load_file(given: str | Path, split: str | None = None, columns: Mapping[str,
 
 
 def stream_file(given: str | Path, columns: Mapping[str, str] = NOTHING) -> Iterator[str] | None:
-    """The rows of a file of lines, or of a corpus in one split, read as they are asked for; None of other tables."""
+    """The rows of a file of lines, or of a corpus in one split, read as they are asked for; None of
+    other tables.
+    """
     path = _file(given, columns)
     if ending(path) == ".txt" and not path.is_dir():
         return filled_lines(path)
@@ -181,24 +234,41 @@ def stream_file(given: str | Path, columns: Mapping[str, str] = NOTHING) -> Iter
 
 @lru_cache
 def tell_titles(path: Path) -> None:
-    """Say, once a file, that titles are read along: the texts of a user's table are not what one column holds."""
-    complain(f"{path}: title and text are read as one text, as BEIR does; --columns text=text leaves titles out")
+    """Say, once a file, that titles are read along: the texts of a user's table are not what one
+    column holds.
+    """
+    complain(
+        f"{path}: title and text are read as one text, as BEIR does; --columns "
+        "text=text leaves titles out"
+    )
 
 
 def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
     path = _file(given, columns)
-    return ("all",) if ending(path) == ".txt" and not path.is_dir() else _splits_of(Table(path, columns))
+    return (
+        ("all",)
+        if ending(path) == ".txt" and not path.is_dir()
+        else _splits_of(Table(path, columns))
+    )
 
 
 def _file(given: str | Path, columns: Mapping[str, str]) -> Path:
-    """Its path; `-` is standard input, named by its form: a table that names columns we know, else lines of text."""
+    """Its path; `-` is standard input, named by its form: a table that names columns we know, else
+    lines of text.
+    """
     if str(given) != "-":
         return Path(os.path.expanduser(given))
     lines = stdin()
     with lines.open("rb") as file:
         start = file.read(4)
-    for form in (".parquet",) if start == b"PAR1" else (".jsonl",) if start.startswith(b"{") else (".tsv", ".csv"):
+    for form in (
+        (".parquet",)
+        if start == b"PAR1"
+        else (".jsonl",)
+        if start.startswith(b"{")
+        else (".tsv", ".csv")
+    ):
         table = lines.with_suffix(form)
         if not table.exists():
             table.symlink_to(lines)
@@ -232,8 +302,10 @@ def _kind_of(table: Table) -> str:
     if "text" in header:
         return "corpus"
     raise InputError(
-        f"{table.path} line 1: the header {', '.join(table.columns)} fits no kind of set; expected score, sentence1, "
-        "sentence2 (graded pairs), label, text (labelled texts), label, sentence1, sentence2 (labelled pairs) or text "
+        f"{table.path} line 1: the header {', '.join(table.columns)} fits no kind "
+        "of set; expected score, sentence1, "
+        "sentence2 (graded pairs), label, text (labelled texts), label, "
+        "sentence1, sentence2 (labelled pairs) or text "
         "(a corpus), beside any others; say by --columns NAME=COLUMN which column is which"
     )
 
@@ -243,7 +315,9 @@ def _splits_of(table: Table) -> tuple[str, ...]:
 
 
 def _split_of(table: Table, kind: str, name: str, split: str, whole: tuple[str, ...]) -> DataSet:
-    """One split of a table as the set of its kind; one without a split column answers to the names in `whole`."""
+    """One split of a table as the set of its kind; one without a split column answers to the names
+    in `whole`.
+    """
     if "split" in table.columns and split != "all":
         splits = table["split"]
         if split not in splits:
@@ -251,42 +325,68 @@ def _split_of(table: Table, kind: str, name: str, split: str, whole: tuple[str, 
             raise InputError(f"{table.path} has no split {split!r}: it has {found}")
         table.rows = [row for row, own in zip(table.rows, splits, strict=True) if own == split]
     elif "split" not in table.columns and split not in whole:
-        raise InputError(f"{table.path} has no split column, so no split {split!r}: ask for 'all', or add the column")
-    columns: dict[str, Any] = {f: (table.numbers if f == "score" else table.texts)(f) for f in FIELDS[kind]}
+        raise InputError(
+            f"{table.path} has no split column, so no split {split!r}: ask for 'all', "
+            "or add the column"
+        )
+    columns: dict[str, Any] = {
+        f: (table.numbers if f == "score" else table.texts)(f) for f in FIELDS[kind]
+    }
     if "subset" in table.columns:
         columns["subset"] = table["subset"]
     return set_of(kind, name, "local", split, columns)
 
 
 def _drop_sts_images(table: Table) -> None:
-    """Drop every caption of an image one of whose captions is an STS test sentence: training on it would leak."""
+    """Drop every caption of an image one of whose captions is an STS test sentence: training on it
+    would leak.
+    """
     if "in_sts_eval" in table.columns:
         splits = table["split"] if "split" in table.columns else [""] * len(table.rows)
         images = list(zip(splits, table["image"], strict=True))
-        leaked = {image for image, own in zip(images, table["in_sts_eval"], strict=True) if own == "1"}
-        table.rows = [row for row, image in zip(table.rows, images, strict=True) if image not in leaked]
+        leaked = {
+            image for image, own in zip(images, table["in_sts_eval"], strict=True) if own == "1"
+        }
+        table.rows = [
+            row for row, image in zip(table.rows, images, strict=True) if image not in leaked
+        ]
 
 
 def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
-    """Queries, corpus and qrels from three files; a document is its title and its text, joined by a space."""
+    """Queries, corpus and qrels from three files; a document is its title and its text, joined by a
+    space.
+    """
     needed = {
         "queries": ("query_id", "question", "answer"),
         "corpus": ("doc_id", "title", "text"),
         "qrels": ("query_id", "doc_id", "relevance"),
     }
-    tables = [Table(folder / pattern.format(part=part), needed=names) for part, names in needed.items()]
+    tables = [
+        Table(folder / pattern.format(part=part), needed=names) for part, names in needed.items()
+    ]
     queries, corpus, judged = tables
     qrels: dict[str, dict[str, int]] = {}
     cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
     for query, document, relevance in zip(*cells, strict=True):
         qrels.setdefault(query, {})[document] = int(relevance)
     asked = tuple(queries["query_id"]), queries.texts("question")
-    documents = tuple(f"{title} {text}" for title, text in zip(corpus["title"], corpus.texts("text"), strict=True))
-    return Retrieval(name, "local", *asked, tuple(corpus["doc_id"]), documents, qrels, queries.texts("answer"))
+    documents = tuple(
+        f"{title} {text}" for title, text in zip(corpus["title"], corpus.texts("text"), strict=True)
+    )
+    return Retrieval(
+        name,
+        "local",
+        *asked,
+        tuple(corpus["doc_id"]),
+        documents,
+        qrels,
+        queries.texts("answer"),
+    )
 
 
 class CheckRow(NamedTuple):
-    """Rows of one split, or of `split:subset`, in a local file, None if it cannot be read; and the right counts.
+    """Rows of one split, or of `split:subset`, in a local file, None if it cannot be read; and the
+    right counts.
 
     These are the local file's own and, where that differs, the published one.
     """
@@ -304,7 +404,9 @@ class CheckRow(NamedTuple):
 
 
 def check(name: str | None = None) -> Iterator[CheckRow]:
-    """Count the rows of one local dataset, or of all; of a file that cannot be read, the reason is the note."""
+    """Count the rows of one local dataset, or of all; of a file that cannot be read, the reason is
+    the note.
+    """
     for spec in [get_spec(name)] if name else DATASETS.values():
         for split, official in spec.sizes.items():
             expected = tuple(dict.fromkeys((spec.local_sizes.get(split, official), official)))
@@ -313,7 +415,13 @@ def check(name: str | None = None) -> Iterator[CheckRow]:
             except InputError as error:
                 yield CheckRow(spec.name, split, None, expected, str(error))
                 continue
-            yield CheckRow(spec.name, split, len(data), expected, spec.note if len(expected) > 1 else "")
+            yield CheckRow(
+                spec.name,
+                split,
+                len(data),
+                expected,
+                spec.note if len(expected) > 1 else "",
+            )
             if isinstance(data, ScoredPairs):
                 found = Counter(data.subsets.tolist())
                 for subset, size in spec.subset_sizes.items():
@@ -321,7 +429,9 @@ def check(name: str | None = None) -> Iterator[CheckRow]:
 
 
 def describe() -> Iterator[dict[str, str]]:
-    """One row per dataset, as strings for a table: what it is, its sizes, and where it can be had from."""
+    """One row per dataset, as strings for a table: what it is, its sizes, and where it can be had
+    from.
+    """
     for spec in DATASETS.values():
         try:
             local = "yes" if local_path(spec) else ""

@@ -1,4 +1,6 @@
-"""What a source holds, named by a fingerprint, and the samples drawn from it: to learn from, or to be asked."""
+"""What a source holds, named by a fingerprint, and the samples drawn from it: to learn from, or to
+be asked.
+"""
 
 import os
 from contextlib import suppress
@@ -20,16 +22,22 @@ from repro.types import InputError, check_dim
 
 
 def fingerprint(name: str, source: str) -> str:
-    """What identifies a dataset's content: its file's checksum, its hub revision, or the generator's code."""
+    """What identifies a dataset's content: its file's checksum, its hub revision, or the
+    generator's code.
+    """
     if source == "microworld":
         folder = paths.PACKAGE.parent / "microworld"
-        files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        files = sorted(
+            path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        )
         return digest({path.relative_to(folder).as_posix(): _checksum(path) for path in files})
     if source == "hub":
         from repro.data.hub import hub_source, hub_version  # brings pyarrow
 
         hub = hub_source(data.get_spec(name))
-        return digest([name, *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values()))])
+        return digest(
+            [name, *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values()))]
+        )
     return digest([_checksum(path) for path in _local_files(name)])
 
 
@@ -48,7 +56,9 @@ def _local_files(name: str) -> list[Path]:
     """The local files that a name, or a path of the user's own, is read from."""
     if name not in data.DATASETS:
         path = Path(os.path.expanduser(name))
-        return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        return (
+            sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        )
     spec = data.get_spec(name)
     found = {local_path(spec)}
     with suppress(InputError):  # the original text may be lacking
@@ -67,11 +77,20 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
 
     wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
     content = fingerprint(config.corpus, config.source)
-    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.sampling"))
+    return tuple(
+        store.remember(
+            "sentences",
+            {**wanted, "content": content},
+            draw,
+            code="repro.data.sampling",
+        )
+    )
 
 
 def training_pairs(config: TrainConfig, *, whole: bool = False) -> data.LabelledPairs:
-    """As many training pairs as a configuration of the `nli` objective says; the `whole` set if asked."""
+    """As many training pairs as a configuration of the `nli` objective says; the `whole` set if
+    asked.
+    """
     limit = None if whole else config.sentences
     pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
     if not isinstance(pairs, data.LabelledPairs):
@@ -81,22 +100,35 @@ def training_pairs(config: TrainConfig, *, whole: bool = False) -> data.Labelled
 
 
 def training_examples(config: TrainConfig) -> data.LabelledPairs | Triples:
-    """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral pairs left out."""
+    """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral
+    pairs left out.
+    """
     make = triples if config.examples == "triples" else like_or_unlike
     return make(training_pairs(config, whole=True), config.sentences)
 
 
-def training_material(config: TrainConfig, store: Store) -> tuple[str, ...] | data.LabelledPairs | Triples:
+def training_material(
+    config: TrainConfig,
+    store: Store,
+) -> tuple[str, ...] | data.LabelledPairs | Triples:
     """What the objective of a configuration learns from."""
     if config.objective in SCALING:
         return training_examples(config)
-    return training_pairs(config) if config.objective == "nli" else training_sentences(config, store)
+    return (
+        training_pairs(config) if config.objective == "nli" else training_sentences(config, store)
+    )
 
 
 def load_questions(
-    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
+    source: str,
+    *,
+    questions: int | None = None,
+    paragraphs: int | None = None,
+    seed: int = 0,
 ) -> Retrieval:
-    """HotpotQA's questions, so many drawn at random, and paragraphs likewise, with all that support an answer."""
+    """HotpotQA's questions, so many drawn at random, and paragraphs likewise, with all that support
+    an answer.
+    """
     whole = data.load("hotpotqa", source=source)
     assert isinstance(whole, Retrieval)
     if whole.answers is None:
@@ -112,10 +144,23 @@ def load_questions(
     kept = np.sort(np.r_[others, np.flatnonzero(supporting)])
     searched = whole.keep(kept, group=1, qrels={})
     here = set(searched.document_ids)
-    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
-    return replace(asked, document_ids=searched.document_ids, documents=searched.documents, qrels=qrels)
+    qrels = {
+        query: {d: r for d, r in judged.items() if d in here}
+        for query, judged in asked.qrels.items()
+    }
+    return replace(
+        asked,
+        document_ids=searched.document_ids,
+        documents=searched.documents,
+        qrels=qrels,
+    )
 
 
 def gold_paragraphs(asked: Retrieval) -> set[str]:
     """Ids of the paragraphs that support an answer."""
-    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
+    return {
+        document
+        for judged in asked.qrels.values()
+        for document, relevance in judged.items()
+        if relevance > 0
+    }

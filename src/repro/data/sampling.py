@@ -1,4 +1,6 @@
-"""Which rows: drawn for a smaller set, made into examples, put into batches; decided by seed and name alone."""
+"""Which rows: drawn for a smaller set, made into examples, put into batches; decided by seed and
+name alone.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -14,15 +16,16 @@ from repro.types import InputError, check_dim
 
 LIKE, UNLIKE, NEUTRAL = "entailment", "contradiction", "neutral"
 POOL = 64
-"""batches that are sorted by length together"""
+"""Batches that are sorted by length together."""
 
 
 def take(data: DataSet, limit: int | None, *, seed: int = 0) -> DataSet:
-    """Keep `limit` rows drawn at random, in their old order; a smaller limit is a subset of a larger one.
+    """Keep `limit` rows drawn at random, in their old order; a smaller limit is a subset of a
+    larger one.
 
-    Files are sorted by label, subset or article, hence the draw. Retrieval keeps `limit` queries and the documents
-    judged for them, distractors included, so the search is easier than over all documents. Word vectors keep the most
-    frequent words, for their order is a ranking.
+    Files are sorted by label, subset or article, hence the draw. Retrieval keeps `limit` queries
+    and the documents judged for them, distractors included, so the search is easier than over all
+    documents. Word vectors keep the most frequent words, for their order is a ranking.
     """
     if limit is None or check_dim(limit, what="limit") >= len(data):
         return data
@@ -30,14 +33,17 @@ def take(data: DataSet, limit: int | None, *, seed: int = 0) -> DataSet:
         return data.keep(range(limit))
     rows = np.sort(make_rng(seed, "limit", data.name, data.split).permutation(len(data))[:limit])
     if isinstance(data, Retrieval):
-        qrels = {query: data.qrels[query] for row in rows if (query := data.query_ids[row]) in data.qrels}
+        qrels = {
+            query: data.qrels[query] for row in rows if (query := data.query_ids[row]) in data.qrels
+        }
         judged = set(chain.from_iterable(qrels.values()))
         found = [row for row, document in enumerate(data.document_ids) if document in judged]
         data = data.keep(found, group=1, qrels=qrels)
     return data.keep(rows)
 
 
-# entailment pairs as examples of similarity; neutral ones are dropped, as AnglE does: are they alike? (Li & Li, 2024)
+# entailment pairs as examples of similarity; neutral ones are dropped, as AnglE does: are they
+# alike? (Li & Li, 2024)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,27 +62,47 @@ def checked_labels(pairs: LabelledPairs) -> Strings:
     """The labels of entailment pairs (n,), each of them entailment, contradiction or neutral."""
     unknown = sorted({str(label) for label in pairs.labels} - {LIKE, UNLIKE, NEUTRAL})
     if unknown:
-        raise InputError(f"{pairs.name} has the label {unknown[0]!r}: expected {UNLIKE}, {LIKE}, {NEUTRAL}")
+        raise InputError(
+            f"{pairs.name} has the label {unknown[0]!r}: expected {UNLIKE}, {LIKE}, {NEUTRAL}"
+        )
     return pairs.labels
 
 
-def like_or_unlike(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) -> LabelledPairs:
-    """The entailed and the contradicted pairs, `limit` of them drawn at random; an InputError if there are none."""
+def like_or_unlike(
+    pairs: LabelledPairs,
+    limit: int | None = None,
+    *,
+    seed: int = 0,
+) -> LabelledPairs:
+    """The entailed and the contradicted pairs, `limit` of them drawn at random; an InputError if
+    there are none.
+    """
     rows = np.flatnonzero(checked_labels(pairs) != NEUTRAL)
     if not len(rows):
-        raise InputError(f"{pairs.name} has neutral pairs only: expected some labelled {LIKE} or {UNLIKE}")
+        raise InputError(
+            f"{pairs.name} has neutral pairs only: expected some labelled {LIKE} or {UNLIKE}"
+        )
     drawn = take(pairs.keep(rows), limit, seed=seed)
     assert isinstance(drawn, LabelledPairs)
     return drawn
 
 
 def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) -> Triples:
-    """Premises that have both an entailed and a contradicted hypothesis, `limit` triples drawn at random.
+    """Premises that have both an entailed and a contradicted hypothesis, `limit` triples drawn at
+    random.
 
-    The i-th entailed hypothesis of a premise goes with its i-th contradicted one; what is left over is dropped.
+    The i-th entailed hypothesis of a premise goes with its i-th contradicted one; what is left over
+    is dropped.
     """
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: {LIKE: [], UNLIKE: [], NEUTRAL: []})
-    for premise, hypothesis, label in zip(pairs.texts1, pairs.texts2, checked_labels(pairs), strict=True):
+    found: dict[str, dict[str, list[str]]] = defaultdict(
+        lambda: {LIKE: [], UNLIKE: [], NEUTRAL: []}
+    )
+    for premise, hypothesis, label in zip(
+        pairs.texts1,
+        pairs.texts2,
+        checked_labels(pairs),
+        strict=True,
+    ):
         found[premise][str(label)].append(hypothesis)
     rows = [
         (premise, positive, negative)
@@ -87,7 +113,9 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
         none = f"no premise of {pairs.name} has both an entailed and a contradicted hypothesis"
         raise InputError(f"{none}: train on pairs instead")
     if limit is not None and check_dim(limit, what="limit") < len(rows):
-        chosen = make_rng(seed, "limit", pairs.name, pairs.split, "triples").permutation(len(rows))[:limit]
+        chosen = make_rng(seed, "limit", pairs.name, pairs.split, "triples").permutation(len(rows))[
+            :limit
+        ]
         rows = [rows[i] for i in np.sort(chosen)]
     return Triples(*zip(*rows, strict=True))
 
@@ -97,14 +125,22 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
 
 @lru_cache(maxsize=2)
 def epoch_order(n: int, *, seed: int, epoch: int) -> NDArray[np.int64]:
-    """A permutation of 0 … n-1 for one epoch; the same for every dim of a sweep, so comparisons are paired."""
+    """A permutation of 0 … n-1 for one epoch; the same for every dim of a sweep, so comparisons are
+    paired.
+    """
     return make_rng(seed, "data order", epoch).permutation(n)
 
 
 def bucketed_batches(
-    lengths: NDArray[np.integer], batch_size: int, *, seed: int, epoch: int
+    lengths: NDArray[np.integer],
+    batch_size: int,
+    *,
+    seed: int,
+    epoch: int,
 ) -> list[NDArray[np.int64]]:
-    """Shuffled batches of rows of like length: sort inside pools of `POOL` batches, then shuffle the batches."""
+    """Shuffled batches of rows of like length: sort inside pools of `POOL` batches, then shuffle
+    the batches.
+    """
     order = epoch_order(len(lengths), seed=seed, epoch=epoch)
     span = batch_size * POOL
     batches: list[NDArray[np.int64]] = []

@@ -1,8 +1,10 @@
-"""Classes from frozen embeddings: linear probes, nearest neighbours, K-means clusters (PROTOCOLS §5.4 to §5.6).
+"""Classes from frozen embeddings: linear probes, nearest neighbours, K-means clusters (PROTOCOLS
+§5.4 to §5.6).
 
-A probe is judged by nested cross-validation, by k folds, or on a dev split. Its protocol is a module: `logistic`
-(L-BFGS) or `senteval` (Adam with early stopping). Both read unstandardised features and the same stratified folds, and
-fit all folds × penalties as one batch; their accuracies are not comparable.
+A probe is judged by nested cross-validation, by k folds, or on a dev split. Its protocol is a
+module: `logistic` (L-BFGS) or `senteval` (Adam with early stopping). Both read unstandardised
+features and the same stratified folds, and fit all folds × penalties as one batch; their accuracies
+are not comparable.
 """
 
 import warnings
@@ -28,7 +30,9 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Outcome of a probe: accuracy, which items were right, the penalties chosen, the majority floor."""
+    """Outcome of a probe: accuracy, which items were right, the penalties chosen, the majority
+    floor.
+    """
 
     accuracy: float
     correct: NDArray[np.bool_]
@@ -52,22 +56,33 @@ def linear_probe(
     X_dev: Any = None,
     y_dev: Any = None,
 ) -> float:
-    """Test accuracy of a linear classifier; the penalty is chosen on the dev split if given, else by 10 folds.
+    """Test accuracy of a linear classifier; the penalty is chosen on the dev split if given, else
+    by 10 folds.
 
-    Features X are (n, D), with a class in y for each row; `protocol` is `logreg` or `senteval`, and `seed` that of the
-    folds and of senteval's training.
+    Features X are (n, D), with a class in y for each row; `protocol` is `logreg` or `senteval`, and
+    `seed` that of the folds and of senteval's training.
 
     Raises:
-        InputError: for mismatched lengths, non-finite features, one class, or fewer rows than folds.
+        InputError: for mismatched lengths, non-finite features, one class, or fewer rows than
+            folds.
     """
     dev = None if X_dev is None else (X_dev, y_dev)
     return probe(X_train, y_train, X_test, y_test, protocol=protocol, seed=seed, dev=dev).accuracy
 
 
 def probe(
-    X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, protocol: str = "logreg", seed: int = 0, dev: Any = None
+    X_train: Any,
+    y_train: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    protocol: str = "logreg",
+    seed: int = 0,
+    dev: Any = None,
 ) -> ProbeResult:
-    """`linear_probe` with the items that were right and the penalty chosen; `dev` holds features and classes."""
+    """`linear_probe` with the items that were right and the penalty chosen; `dev` holds features
+    and classes.
+    """
     classifier = PROTOCOLS[one_of(protocol, list(PROTOCOLS), "protocol")]
     X_train, y_train = _checked(X_train, y_train, "train")
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
@@ -82,14 +97,27 @@ def probe(
         grid = classifier.GRIDS["kfold"]
         fold = stratified_folds(y_train, FOLDS, seed)
         best = int(np.argmax(classifier.fold_accuracy(X_train, y_train, fold[None], grid, seed)[0]))
-        models = classifier.fit_members(X_train, y_train, np.ones((1, len(y_train)), bool), grid[[best]], seed)
+        models = classifier.fit_members(
+            X_train,
+            y_train,
+            np.ones((1, len(y_train)), bool),
+            grid[[best]],
+            seed,
+        )
         predicted = models.predict(X_test)[0]
     correct = predicted == y_test
-    return ProbeResult(float(correct.mean()), correct, (float(grid[best]),), majority_share(y_train, y_test))
+    return ProbeResult(
+        float(correct.mean()),
+        correct,
+        (float(grid[best]),),
+        majority_share(y_train, y_test),
+    )
 
 
 def nested_cv_accuracy(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> float:
-    """Mean accuracy over 10 outer folds; each picks its penalty by 10 inner folds of its own training part."""
+    """Mean accuracy over 10 outer folds; each picks its penalty by 10 inner folds of its own
+    training part.
+    """
     return nested_cv(X, y, protocol=protocol, seed=seed).accuracy
 
 
@@ -106,16 +134,23 @@ def nested_cv(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> Pro
     accuracy = classifier.fold_accuracy(X, y, inner, grid, seed)  # (10, penalties)
     chosen = grid[accuracy.argmax(1)]
     models = classifier.fit_members(X, y, outer[None] != np.arange(FOLDS)[:, None], chosen, seed)
-    predicted = models.predict(X)[outer, np.arange(len(y))]  # each row by the model that has not seen it
+    # Each row by the model that has not seen it
+    predicted = models.predict(X)[outer, np.arange(len(y))]
     correct = predicted == y
     mean = float(np.mean([correct[outer == i].mean() for i in range(FOLDS)]))
     return ProbeResult(mean, correct, tuple(float(c) for c in chosen), majority_share(y, y))
 
 
 def score_classification(
-    embed: Embed, splits: Mapping[str, DataSet], *, protocol: str = "logreg", seed: int = 0
+    embed: Embed,
+    splits: Mapping[str, DataSet],
+    *,
+    protocol: str = "logreg",
+    seed: int = 0,
 ) -> Score:
-    """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested folds of it all."""
+    """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested
+    folds of it all.
+    """
     sides = {name: features_and_labels(embed, part) for name, part in splits.items()}
     if not {"train", "dev"} & set(sides):
         X, y = (np.concatenate(side) for side in zip(*sides.values(), strict=True))
@@ -123,15 +158,33 @@ def score_classification(
     else:
         if missing := {"train", "test"} - set(sides):
             raise InputError(f"no split {min(missing)!r}: the data has {', '.join(splits)}")
-        found = probe(*sides["train"], *sides["test"], protocol=protocol, seed=seed, dev=sides.get("dev"))
+        found = probe(
+            *sides["train"],
+            *sides["test"],
+            protocol=protocol,
+            seed=seed,
+            dev=sides.get("dev"),
+        )
     interval = bootstrap_mean(found.correct, seed=seed)
-    # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts with it
+    # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts
+    # with it
     low, high = (end + (found.accuracy - interval.value) for end in (interval.low, interval.high))
-    return Score("accuracy", found.accuracy, low, high, len(found.correct), found.correct, found.floor)
+    return Score(
+        "accuracy",
+        found.accuracy,
+        low,
+        high,
+        len(found.correct),
+        found.correct,
+        found.floor,
+    )
 
 
 def features_and_labels(embed: Embed, part: DataSet) -> tuple[Array, NDArray[Any]]:
-    """Features (n, D) and labels of a labelled set; pairs give `pair_features`. An InputError without labels."""
+    """Features (n, D) and labels of a labelled set; pairs give `pair_features`.
+
+    An InputError without labels.
+    """
     if isinstance(part, LabelledTexts):
         return embed(part.texts), part.labels
     if isinstance(part, LabelledPairs):
@@ -140,42 +193,72 @@ def features_and_labels(embed: Embed, part: DataSet) -> tuple[Array, NDArray[Any
 
 
 def knn_accuracy(
-    X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, k: int = 3, self_neighbour: bool = False
+    X_train: Any,
+    y_train: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    k: int = 3,
+    self_neighbour: bool = False,
 ) -> float:
-    """Share of test rows whose k nearest training rows, by Euclidean distance, vote for their class.
+    """Share of test rows whose k nearest training rows, by Euclidean distance, vote for their
+    class.
 
-    Ties go to the smallest label. Where X_train and X_test (n, dim) are the same rows, each is scored leaving it out;
-    with `self_neighbour` every query votes for its own class, as happens where a classifier is scored on what it was
-    fitted on, and the other k − 1 votes are the nearest training rows'.
+    Ties go to the smallest label. Where X_train and X_test (n, dim) are the same rows, each is
+    scored leaving it out; with `self_neighbour` every query votes for its own class, as happens
+    where a classifier is scored on what it was fitted on, and the other k − 1 votes are the nearest
+    training rows'.
 
     Raises:
-        InputError: for k below 1 or above the training rows, mismatched lengths, or unusable embeddings.
+        InputError: for k below 1 or above the training rows, mismatched lengths, or unusable
+            embeddings.
     """
-    return float(knn_correct(X_train, y_train, X_test, y_test, k=k, self_neighbour=self_neighbour).mean())
+    return float(
+        knn_correct(X_train, y_train, X_test, y_test, k=k, self_neighbour=self_neighbour).mean()
+    )
 
 
 def knn_correct(
-    X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, k: int = 3, self_neighbour: bool = False
+    X_train: Any,
+    y_train: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    k: int = 3,
+    self_neighbour: bool = False,
 ) -> NDArray[np.bool_]:
     """Which test rows are right (m,); see `knn_accuracy`."""
-    from repro.reducers.neighbors import nearest  # brings scikit-learn, which pages that compare scores do without
+    # Brings scikit-learn, which pages that compare scores do without
+    from repro.reducers.neighbors import nearest
 
     X_train, y_train = _checked(X_train, y_train, "train")
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
     same = np.array_equal(X_train, X_test)
     others, available = check_dim(k, what="k") - self_neighbour, len(X_train) - same
     if others > available:
-        raise InputError(f"k asks for {others} neighbours: a query has {available} training rows to choose from")
+        raise InputError(
+            f"k asks for {others} neighbours: a query has {available} training rows to choose from"
+        )
     votes = y_test[:, None][:, :self_neighbour]  # (m, 0 or 1)
     if others:
-        votes = np.hstack([votes, y_train[nearest(X_train, others, None if same else X_test)]])  # (m, k)
+        # (m, k)
+        votes = np.hstack([votes, y_train[nearest(X_train, others, None if same else X_test)]])
     classes = np.unique(votes)
     ballot = np.stack([(votes == name).sum(axis=1) for name in classes])  # (classes, m)
     return np.asarray(classes[ballot.argmax(axis=0)] == y_test)
 
 
-def knn_cv_correct(X: Any, y: Any, *, k: int = 3, self_neighbour: bool = False, seed: int = 0) -> NDArray[np.bool_]:
-    """Which rows are right (n,) when the rows of the other nine folds vote; a vote for oneself needs no folds."""
+def knn_cv_correct(
+    X: Any,
+    y: Any,
+    *,
+    k: int = 3,
+    self_neighbour: bool = False,
+    seed: int = 0,
+) -> NDArray[np.bool_]:
+    """Which rows are right (n,) when the rows of the other nine folds vote; a vote for oneself
+    needs no folds.
+    """
     X, y = _checked(X, y, "all")
     if self_neighbour:
         return knn_correct(X, y, X, y, k=k, self_neighbour=True)
@@ -187,13 +270,17 @@ def knn_cv_correct(X: Any, y: Any, *, k: int = 3, self_neighbour: bool = False, 
 
 
 def cluster_scores(X: Any, y: Any, *, seed: int) -> dict[str, float]:
-    """Agreement of the classes of X's rows (n, dim) with as many K-means clusters: mi (nats), nmi, ari and purity."""
+    """Agreement of the classes of X's rows (n, dim) with as many K-means clusters: mi (nats), nmi,
+    ari and purity.
+    """
     y = np.ravel(y)  # a column of classes is as good as a row
     return partition_scores(kmeans(X, len(np.unique(y)), seed=seed), y)
 
 
 def kmeans(X: Any, clusters: int, *, seed: int) -> NDArray[np.int64]:
-    """The cluster of every row (n,): K-means with k-means++ starts, the best of ten, at most 300 iterations each."""
+    """The cluster of every row (n,): K-means with k-means++ starts, the best of ten, at most 300
+    iterations each.
+    """
     from sklearn.cluster import KMeans  # slow to import, which pages that compare scores do without
 
     X = check_embeddings(X)
@@ -204,23 +291,29 @@ def kmeans(X: Any, clusters: int, *, seed: int) -> NDArray[np.int64]:
 
 
 def partition_scores(found: Any, y: Any) -> dict[str, float]:
-    """The four indicators of a partition against classes; names of clusters and classes play no part."""
+    """The four indicators of a partition against classes; names of clusters and classes play no
+    part.
+    """
     check_same_length(found=found, y=y)
-    counts = crosstab(found, y).count  # rows of each class in each cluster: n_cy (clusters, classes)
+    # Rows of each class in each cluster: n_cy (clusters, classes)
+    counts = crosstab(found, y).count
     return {name: float(values[0]) for name, values in indicators(counts[None]).items()}
 
 
 def indicators(counts: NDArray[Any]) -> dict[str, Array]:
-    """The four indicators of many tables at once: counts n_cy (R, clusters, classes) gives (R,) each.
+    """The four indicators of many tables at once: counts n_cy (R, clusters, classes) gives (R,)
+    each.
 
-    mi = Σ p_cy ln(p_cy / p_c p_y) in nats; nmi = mi over the mean of the two entropies, 1 where both are 0; ari = the
-    Rand index corrected for chance; purity = (1/n) Σ_c max_y n_cy, which grows with the number of clusters.
+    mi = Σ p_cy ln(p_cy / p_c p_y) in nats; nmi = mi over the mean of the two entropies, 1 where
+    both are 0; ari = the Rand index corrected for chance; purity = (1/n) Σ_c max_y n_cy, which
+    grows with the number of clusters.
     """
     counts = np.asarray(counts, np.float64)
     n = counts.sum((1, 2))  # (R,)
     in_clusters, in_classes = counts.sum(2), counts.sum(1)
     of_clusters, of_classes, joint = (
-        entr(part.reshape(len(n), -1) / n[:, None]).sum(1) for part in (in_clusters, in_classes, counts)
+        entr(part.reshape(len(n), -1) / n[:, None]).sum(1)
+        for part in (in_clusters, in_classes, counts)
     )
     mi = np.maximum(of_clusters + of_classes - joint, 0.0)
     mean = (of_clusters + of_classes) / 2
@@ -235,20 +328,26 @@ def indicators(counts: NDArray[Any]) -> dict[str, Array]:
 
 
 def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArray[np.int64]:
-    """Fold of every row (n,), the classes spread evenly; one with fewer rows than folds is missing from some.
+    """Fold of every row (n,), the classes spread evenly; one with fewer rows than folds is missing
+    from some.
 
     A warning tells of such classes, once for the outer folds.
     """
     classes, counts = _class_counts(y)
-    if len(y) < k or (not keys and np.sort(counts)[-2] < 2):  # inner folds have lost a row of each class
+    # Inner folds have lost a row of each class
+    if len(y) < k or (not keys and np.sort(counts)[-2] < 2):
         raise InputError(
-            f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at least {k}, and 2 of a second class"
+            f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at "
+            f"least {k}, and 2 of a second class"
         )
-    rare = [f"{str(name)!r} ({count})" for name, count in zip(classes, counts, strict=True) if count < k]
+    rare = [
+        f"{str(name)!r} ({count})" for name, count in zip(classes, counts, strict=True) if count < k
+    ]
     if rare and not keys:
         shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
         warnings.warn(
-            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} folds and miss from some: {shown}",
+            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} "
+            f"folds and miss from some: {shown}",
             stacklevel=3,
         )
     rng = make_rng(seed, "folds", *keys)
@@ -280,5 +379,7 @@ def _checked(X: Any, y: Any, part: str, *, width: int | None = None) -> tuple[Ar
         raise InputError(f"y_{part} has shape {y.shape}: expected one label per row of X_{part}")
     check_same_length(**{f"X_{part}": X, f"y_{part}": y})
     if width is not None and X.shape[1] != width:
-        raise InputError(f"X_{part} has {X.shape[1]} columns, X_train {width}: expected the same features")
+        raise InputError(
+            f"X_{part} has {X.shape[1]} columns, X_train {width}: expected the same features"
+        )
     return X, y

@@ -1,7 +1,7 @@
 """A fair clock: works take turns, and what is told of two of them are ratios within a round.
 
-Without an accelerator the seconds are the processor's, which other programs on the machine do not lengthen; on one
-thread they are the time that the work takes on an idle machine.
+Without an accelerator the seconds are the processor's, which other programs on the machine do not
+lengthen; on one thread they are the time that the work takes on an idle machine.
 """
 
 from collections import deque
@@ -22,13 +22,18 @@ Seconds: TypeAlias = NDArray[np.float64]  # of every round (R,)
 
 
 def in_turns(
-    works: Mapping[Any, Callable[[], Callable[[], object]]], repeats: int, *, tries: int = 1
+    works: Mapping[Any, Callable[[], Callable[[], object]]],
+    repeats: int,
+    *,
+    tries: int = 1,
 ) -> dict[Any, Seconds]:
-    """Seconds of each work in every round, all taking turns, on one thread; a round to warm up is dropped.
+    """Seconds of each work in every round, all taking turns, on one thread; a round to warm up is
+    dropped.
 
-    A work is what a function returns that prepares it, untimed. Each round starts one work later than the last, so that
-    none always comes after the same one, and prepares each anew: vectors that lie well in memory stay fast for as long
-    as they lie there. Of several tries in a round the fastest counts: an interruption spoils one, not all.
+    A work is what a function returns that prepares it, untimed. Each round starts one work later
+    than the last, so that none always comes after the same one, and prepares each anew: vectors
+    that lie well in memory stay fast for as long as they lie there. Of several tries in a round the
+    fastest counts: an interruption spoils one, not all.
     """
     import torch  # of an extra, which the rest of `evaluation` does without
 
@@ -36,7 +41,8 @@ def in_turns(
     check_dim(tries, what="tries")
     taken: dict[Any, list[float]] = {name: [] for name in works}
     names = deque(works)
-    read = perf_counter if torch.cuda.is_available() else process_time  # the processor's clock stops while it waits
+    # The processor's clock stops while it waits
+    read = perf_counter if torch.cuda.is_available() else process_time
 
     def seconds(work: Callable[[], object]) -> float:
         started = read()
@@ -53,8 +59,14 @@ def in_turns(
 
 
 def ratio_of(a: Seconds, b: Seconds) -> Interval:
-    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms; one has none."""
+    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms;
+    one has none.
+    """
     logs = np.log(a / b)
     value = float(np.exp(logs.mean()))
-    half = t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.nan
+    half = (
+        t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
+        if len(logs) > 1
+        else np.nan
+    )
     return Interval(value, value * float(np.exp(-half)), value * float(np.exp(half)))

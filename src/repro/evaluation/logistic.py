@@ -1,12 +1,15 @@
-"""Many L2-penalised logistic regressions at once: all folds × penalties of a probe share every matrix product.
+"""Many L2-penalised logistic regressions at once: all folds × penalties of a probe share every
+matrix product.
 
-Minimises, for model k with sample weights s (0 outside its fold) and penalty C, scikit-learn's objective
-(1/Σs) Σᵢ sᵢ loss(xᵢ) + ‖w‖²/(2C·Σs), intercept unpenalised, by L-BFGS with one backtracking search per
-model, all models in lockstep; a model that has converged leaves the products.
+Minimises, for model k with sample weights s (0 outside its fold) and penalty C, scikit-learn's
+objective (1/Σs) Σᵢ sᵢ loss(xᵢ) + ‖w‖²/(2C·Σs), intercept unpenalised, by L-BFGS with one
+backtracking search per model, all models in lockstep; a model that has converged leaves the
+products.
 
-Features are centred and turned to their principal axes first. Neither changes the optimum (the intercept is free, the
-penalty knows no direction), but there the Hessian is nearly the diagonal c·σⱼ² + 1/(C·Σs), which L-BFGS starts from:
-raw hidden states, whose axes differ in scale by thousands, then converge in tens of iterations instead of a thousand.
+Features are centred and turned to their principal axes first. Neither changes the optimum (the
+intercept is free, the penalty knows no direction), but there the Hessian is nearly the diagonal
+c·σⱼ² + 1/(C·Σs), which L-BFGS starts from: raw hidden states, whose axes differ in scale by
+thousands, then converge in tens of iterations instead of a thousand.
 """
 
 from collections.abc import Callable
@@ -21,7 +24,11 @@ from repro.types import Array
 Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Objective = Callable[[Array, Counts], tuple[Array, Array]]
-GRIDS = {"nested": 2.0 ** np.arange(-2, 4), "split": 2.0 ** np.arange(-2, 4), "kfold": 2.0 ** np.arange(-1, 6)}
+GRIDS = {
+    "nested": 2.0 ** np.arange(-2, 4),
+    "split": 2.0 ** np.arange(-2, 4),
+    "kfold": 2.0 ** np.arange(-1, 6),
+}
 MEMORY = 10  # curvature pairs kept per model, as scipy's L-BFGS-B does
 
 
@@ -40,7 +47,9 @@ class LogisticModels:
 
 
 def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, seed: int) -> Array:
-    """Mean accuracy on the held-out folds (sets of folds, penalties); a row with fold −1 takes no part."""
+    """Mean accuracy on the held-out folds (sets of folds, penalties); a row with fold −1 takes no
+    part.
+    """
     sets, k = len(folds), int(folds.max()) + 1
     part = folds[:, None, :]  # (sets, 1, n)
     held = part == np.arange(k)[None, :, None]  # (sets, k, n)
@@ -52,13 +61,24 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, se
     return np.asarray(per_fold.mean(1))
 
 
-def fit_members(X: Array, y: NDArray[Any], members: Bools, penalties: Array, seed: int) -> LogisticModels:
+def fit_members(
+    X: Array,
+    y: NDArray[Any],
+    members: Bools,
+    penalties: Array,
+    seed: int,
+) -> LogisticModels:
     """K models, each of its own rows (K, n) and penalty (K,)."""
     return fit_logistic(X, y, members, penalties)
 
 
 def fit_with_dev(
-    X: Array, y: NDArray[Any], X_dev: Array, y_dev: NDArray[Any], penalties: Array, seed: int
+    X: Array,
+    y: NDArray[Any],
+    X_dev: Array,
+    y_dev: NDArray[Any],
+    penalties: Array,
+    seed: int,
 ) -> tuple[LogisticModels, Array]:
     """A model for each penalty and its accuracy on the dev set."""
     models = fit_logistic(X, y, np.ones((len(penalties), len(y)), bool), penalties)
@@ -66,9 +86,16 @@ def fit_with_dev(
 
 
 def fit_logistic(
-    X: Array, y: NDArray[Any], members: Bools, penalties: Array, *, tolerance: float = 1e-4, max_iter: int = 1000
+    X: Array,
+    y: NDArray[Any],
+    members: Bools,
+    penalties: Array,
+    *,
+    tolerance: float = 1e-4,
+    max_iter: int = 1000,
 ) -> LogisticModels:
-    """Fit K models on one feature matrix (n, D), each to its members (K, n) with scikit-learn's C of its own (K,).
+    """Fit K models on one feature matrix (n, D), each to its members (K, n) with scikit-learn's C
+    of its own (K,).
 
     A model stops when its largest gradient entry is below the tolerance.
     """
@@ -82,7 +109,10 @@ def fit_logistic(
     objective = _objective(features, target, share, decay, outputs)
     # mean curvature of the loss at the start: p(1 - p) of equal class probabilities
     curvature = (1 / len(classes)) * (1 - 1 / len(classes))
-    diagonal = curvature * np.r_[variances, 1.0] + np.r_[np.ones_like(variances), 0.0] * decay[:, None]  # (K, D + 1)
+    # (K, D + 1)
+    diagonal = (
+        curvature * np.r_[variances, 1.0] + np.r_[np.ones_like(variances), 0.0] * decay[:, None]
+    )
     inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
     turned = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
     slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # back to the features as given
@@ -91,11 +121,15 @@ def fit_logistic(
 
 
 def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
-    """Mean (D,), orthonormal axes (D, r) and variances (r,) of the directions in which X varies at all."""
+    """Mean (D,), orthonormal axes (D, r) and variances (r,) of the directions in which X varies at
+    all.
+    """
     mean = X.mean(0, dtype=np.float64)
     centred = X - mean
     wide = len(X) < X.shape[1]
-    values, vectors = np.linalg.eigh((centred @ centred.T if wide else centred.T @ centred) / len(X))
+    values, vectors = np.linalg.eigh(
+        (centred @ centred.T if wide else centred.T @ centred) / len(X)
+    )
     keep = values > 1e-10 * max(values[-1], 1e-30)
     axes = vectors[:, keep]
     if wide:
@@ -114,8 +148,16 @@ def _scores(features: Array, weights: Array) -> Array:
     return np.asarray((features @ flat).reshape(len(features), models, outputs))
 
 
-def _objective(features: Array, target: Counts, share: Array, decay: Array, outputs: int) -> Objective:
-    """Of some models' weights (K, D + 1, outputs) and their numbers: what is minimised (K,), and its gradient."""
+def _objective(
+    features: Array,
+    target: Counts,
+    share: Array,
+    decay: Array,
+    outputs: int,
+) -> Objective:
+    """Of some models' weights (K, D + 1, outputs) and their numbers: what is minimised (K,), and
+    its gradient.
+    """
 
     def value_and_gradient(weights: Array, active: Counts) -> tuple[Array, Array]:
         scores = _scores(features, weights)  # (n, K, outputs)
@@ -139,7 +181,9 @@ def _objective(features: Array, target: Counts, share: Array, decay: Array, outp
         penalised = weights.copy()
         penalised[:, -1] = 0.0
         value = np.einsum("nk,nk->k", losses, share[:, active], dtype=np.float64)
-        value += 0.5 * decay[active] * np.einsum("kdo,kdo->k", penalised, penalised, dtype=np.float64)
+        value += (
+            0.5 * decay[active] * np.einsum("kdo,kdo->k", penalised, penalised, dtype=np.float64)
+        )
         flat = residual.reshape(len(residual), -1).astype(np.float32, copy=False)
         gradient = (features.T @ flat).reshape(-1, len(active), outputs).transpose(1, 0, 2)
         return value, gradient + decay[active, None, None] * penalised
@@ -147,8 +191,16 @@ def _objective(features: Array, target: Counts, share: Array, decay: Array, outp
     return value_and_gradient
 
 
-def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float, max_iter: int) -> Array:
-    """Minimise all models from 0; `inverse` (K, size) is the diagonal inverse Hessian each starts from."""
+def _lbfgs(
+    objective: Objective,
+    inverse: Array,
+    outputs: int,
+    tolerance: float,
+    max_iter: int,
+) -> Array:
+    """Minimise all models from 0; `inverse` (K, size) is the diagonal inverse Hessian each starts
+    from.
+    """
     models, size = inverse.shape
     shape = (-1, size // outputs, outputs)
     weights = np.zeros((models, size), np.float32)
@@ -163,7 +215,8 @@ def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float,
         return *ours, [s[rows] for s in steps], [c[rows] for c in changes]
 
     for _ in range(max_iter):
-        # the second measure, twice the decrease that a Newton step promises, does not depend on the features' scale
+        # the second measure, twice the decrease that a Newton step promises, does not depend on the
+        # features' scale
         decrement = np.einsum("kd,kd,kd->k", gradient, inverse, gradient, dtype=np.float64)
         running = (np.abs(gradient).max(1) > tolerance) | (decrement > 1e-6)
         if not running.all():
@@ -182,11 +235,18 @@ def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float,
             trial = start[searching] + scale[searching, None] * direction[searching]
             trial_value, trial_gradient = objective(trial.reshape(shape), active[searching])
             # single precision: a rise within rounding counts as a decrease
-            allowed = value[searching] + 1e-4 * scale[searching] * slope[searching] + 1e-7 * np.abs(value[searching])
+            allowed = (
+                value[searching]
+                + 1e-4 * scale[searching] * slope[searching]
+                + 1e-7 * np.abs(value[searching])
+            )
             good = trial_value <= allowed
             done = searching[good]
             weights[active[done]] = trial[good]
-            best_value[done], best_gradient[done] = trial_value[good], trial_gradient.reshape(-1, size)[good]
+            best_value[done], best_gradient[done] = (
+                trial_value[good],
+                trial_gradient.reshape(-1, size)[good],
+            )
             searching = searching[~good]
             if not len(searching):
                 break
@@ -195,7 +255,9 @@ def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float,
         changes = [*changes, best_gradient - gradient][-MEMORY:]
         value, gradient = best_value, best_gradient
         if len(searching):  # no decrease left at this precision: these models are done
-            active, value, gradient, inverse, steps, changes = of(np.setdiff1d(np.arange(len(active)), searching))
+            active, value, gradient, inverse, steps, changes = of(
+                np.setdiff1d(np.arange(len(active)), searching)
+            )
     return weights.reshape(shape)
 
 

@@ -4,8 +4,9 @@ An integer level cuts the range of each dimension on a fit set into 2^bits − 1
 
     code = round((x − offset) / step),  x̂ = offset + step · code,
 
-numbers outside the range going to its nearest end. The binary level keeps the sign of x − mean (Charikar, 2002) and is
-read as ±1. Codes are packed, eight bits a byte; the codebook (offset and step) is stored once for all vectors.
+numbers outside the range going to its nearest end. The binary level keeps the sign of x − mean
+(Charikar, 2002) and is read as ±1. Codes are packed, eight bits a byte; the codebook (offset and
+step) is stored once for all vectors.
 """
 
 from collections.abc import Mapping
@@ -18,9 +19,12 @@ from numpy.typing import NDArray
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-Codes: TypeAlias = NDArray[Any]  # (n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary
-BITS: Mapping[str, int] = MappingProxyType({"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1})
-"""of each number, by level"""
+# (n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary
+Codes: TypeAlias = NDArray[Any]
+BITS: Mapping[str, int] = MappingProxyType(
+    {"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1}
+)
+"""Of each number, by level."""
 FLOATS = ("float32", "float16")
 
 
@@ -30,7 +34,8 @@ class Codebook:
 
     level: str
     offset: NDArray[np.float32]
-    """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one"""
+    """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one.
+    """
     step: NDArray[np.float32]  # (d,): size of a step of an integer level, else 1
 
     @property
@@ -74,11 +79,15 @@ def quantise(X: Any, book: Codebook) -> Codes:
     if book.level in FLOATS:
         largest, end = float(np.abs(X).max()), float(np.finfo(book.level).max)
         if largest > end:
-            raise InputError(f"X holds {largest:g}: {book.level} ends at {end:g}; scale the rows first")
+            raise InputError(
+                f"X holds {largest:g}: {book.level} ends at {end:g}; scale the rows first"
+            )
         return np.ascontiguousarray(X, book.level)
     if book.level == "binary":
         return np.packbits(book.offset < X, axis=1)  # (n, ⌈d/8⌉), zeros at the end
-    codes = np.clip(np.rint((X - book.offset) / book.step), 0, 2 ** BITS[book.level] - 1).astype(np.uint8)
+    codes = np.clip(np.rint((X - book.offset) / book.step), 0, 2 ** BITS[book.level] - 1).astype(
+        np.uint8
+    )
     if book.level == "int8":
         return codes
     codes = np.pad(codes, ((0, 0), (0, book.dim % 2)))
@@ -86,11 +95,18 @@ def quantise(X: Any, book: Codebook) -> Codes:
 
 
 def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
-    """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the mean."""
-    kind, width = (book.level, book.dim) if book.level in FLOATS else ("uint8", vector_bytes(book.dim, book.level))
+    """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the
+    mean.
+    """
+    kind, width = (
+        (book.level, book.dim)
+        if book.level in FLOATS
+        else ("uint8", vector_bytes(book.dim, book.level))
+    )
     if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
         raise InputError(
-            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of {book.dim} dims are {kind}, "
+            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of "
+            f"{book.dim} dims are {kind}, "
             f"{width} a row"
         )
     if book.level in FLOATS:
@@ -103,7 +119,9 @@ def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
 
 
 def prepare_queries(Q: Any, book: Codebook) -> Array:
-    """Float queries (m, d) as they are compared with `dequantise`d documents: less the mean for the binary level."""
+    """Float queries (m, d) as they are compared with `dequantise`d documents: less the mean for the
+    binary level.
+    """
     Q = _fitting(Q, book)
     return Q - book.offset if book.level == "binary" else Q
 
@@ -111,5 +129,8 @@ def prepare_queries(Q: Any, book: Codebook) -> Array:
 def _fitting(X: Any, book: Codebook) -> Array:
     X = check_embeddings(X)
     if X.shape[1] != book.dim:
-        raise InputError(f"X has {X.shape[1]} columns, the codebook {book.dim}: fit it on embeddings of this size")
+        raise InputError(
+            f"X has {X.shape[1]} columns, the codebook {book.dim}: fit it on "
+            "embeddings of this size"
+        )
     return X

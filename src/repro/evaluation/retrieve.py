@@ -1,8 +1,11 @@
-"""Exact search by cosine, and how well it finds: nDCG, recall, reciprocal rank, answers (PROTOCOLS §5.7, §5.8).
+"""Exact search by cosine, and how well it finds: nDCG, recall, reciprocal rank, answers (PROTOCOLS
+§5.7, §5.8).
 
-Every query is compared with every document, in numpy or by faiss, whose one importer this is: approximation must not
-enter a study of dimensions. Whether a context holds the answer and whether a generated answer is exact are different
-measures and never stand in one column: the former is what a generator needs, not what it makes of it.
+Every query is compared with every document, in numpy or by faiss, whose one importer this is:
+    approximation must not
+enter a study of dimensions. Whether a context holds the answer and whether a generated answer is
+exact are different measures and never stand in one column: the former is what a generator needs,
+not what it makes of it.
 """
 
 import re
@@ -15,12 +18,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, optional, unit_rows
+from repro.types import (
+    Array,
+    InputError,
+    check_dim,
+    check_embeddings,
+    check_same_length,
+    optional,
+    unit_rows,
+)
 
 Indices: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = Sequence[Hashable] | None  # names of rows; None numbers them from 0
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
-"""query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant"""
+"""Query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant."""
 BLOCK = 2**22  # cosines held at once: 32 MB in double precision
 LARGE = 50_000  # documents beyond which faiss searches for the nearest
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -33,11 +44,14 @@ class Retrieved:
 
     rows: Indices  # the queries that were scored (m,): those with a relevant document
     ranked: tuple[NDArray[np.float64], ...]
-    """rank, from 1, and relevance of each scored query's relevant documents (…, 2), nearest first"""
+    """Rank, from 1, and relevance of each scored query's relevant documents (…, 2), nearest first.
+    """
     top: Indices  # the nearest document of every query, scored or not
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
-        """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible order."""
+        """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible
+        order.
+        """
         values = []
         for ranks, gains in (each.T for each in self.ranked):
             best = np.sort(gains)[::-1][:k]
@@ -55,18 +69,27 @@ class Retrieved:
 
 
 def retrieval_scores(
-    Q: Any, C: Any, qrels: Qrels, *, ks: Sequence[int] = (1, 10), query_ids: Ids = None, corpus_ids: Ids = None
+    Q: Any,
+    C: Any,
+    qrels: Qrels,
+    *,
+    ks: Sequence[int] = (1, 10),
+    query_ids: Ids = None,
+    corpus_ids: Ids = None,
 ) -> dict[str, float]:
-    """Exact cosine search, scored: `ndcg@k` and `recall@k` of every k, `mrr`, and how many queries were scored.
+    """Exact cosine search, scored: `ndcg@k` and `recall@k` of every k, `mrr`, and how many queries
+    were scored.
 
-    Rows of queries Q (m, d) and documents C (n, d) are named by their ids, by default numbers from 0.
+    Rows of queries Q (m, d) and documents C (n, d) are named by their ids, by default numbers from
+    0.
 
     Returns:
-        Means over the queries with a relevant document, their number as `queries`, and as `dropped` that of the others.
+        Means over the queries with a relevant document, their number as `queries`, and as `dropped`
+        that of the others.
 
     Raises:
-        InputError: for unusable embeddings, ids that are unknown or named twice, a relevance below 0, no k, or no query
-            with a relevant document.
+        InputError: for unusable embeddings, ids that are unknown or named twice, a relevance below
+            0, no k, or no query with a relevant document.
     """
     if not len(ks):
         raise InputError("ks is empty: give at least one number of documents, such as (1, 10)")
@@ -79,8 +102,16 @@ def retrieval_scores(
     return scores | {"mrr": float(np.mean([1 / each[0, 0] for each in found.ranked])), **counts}
 
 
-def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids: Ids = None) -> Retrieved:
-    """The ranks of every query's relevant documents by cosine, ties to the lower row of C; arguments as above.
+def retrieve(
+    Q: Any,
+    C: Any,
+    qrels: Qrels,
+    *,
+    query_ids: Ids = None,
+    corpus_ids: Ids = None,
+) -> Retrieved:
+    """The ranks of every query's relevant documents by cosine, ties to the lower row of C;
+    arguments as above.
 
     No document is sorted: a rank is the number of documents that are nearer, or as near and stand
     before. Cosines that rounding alone tells apart are tied, so that rounding does not order
@@ -88,9 +119,16 @@ def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids:
     of; trec_eval, whose documents have no rows, takes the id that comes last in the alphabet.
     """
     Q, C = np.atleast_1d(Q), np.atleast_1d(C)
-    relevant = _relevant(qrels, _rows_of(query_ids, len(Q), "query"), _rows_of(corpus_ids, len(C), "document"))
+    relevant = _relevant(
+        qrels,
+        _rows_of(query_ids, len(Q), "query"),
+        _rows_of(corpus_ids, len(C), "document"),
+    )
     if not relevant:
-        raise InputError(f"none of the {len(Q)} queries has a relevant document: qrels of {len(qrels)} give nothing")
+        raise InputError(
+            f"none of the {len(Q)} queries has a relevant document: qrels of "
+            f"{len(qrels)} give nothing"
+        )
     ranked: dict[int, NDArray[np.float64]] = {}
     top = np.empty(len(Q), np.int64)
     rounding = rounding_of(C.shape[-1])
@@ -101,7 +139,11 @@ def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids:
             gains = relevant[row].items()
             ranks = sorted((_rank(of_query, place, rounding), gain) for place, gain in gains)
             ranked[row] = np.array(ranks)
-    return Retrieved(np.array(sorted(relevant)), tuple(ranked[row] for row in sorted(relevant)), top)
+    return Retrieved(
+        np.array(sorted(relevant)),
+        tuple(ranked[row] for row in sorted(relevant)),
+        top,
+    )
 
 
 def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
@@ -111,7 +153,10 @@ def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
     """
     Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
     if Q.shape[1] != C.shape[1]:
-        raise InputError(f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and documents of one size")
+        raise InputError(
+            f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and "
+            "documents of one size"
+        )
     Q, C = (unit_prefix(X.astype(np.float64)) for X in (Q, C))
     step = max(1, BLOCK // len(C))
     for start in range(0, len(Q), step):
@@ -128,9 +173,11 @@ def rounding_of(dim: int) -> float:
 
 
 def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
-    """The k documents of C (n, d) nearest to each query of Q (m, d) by cosine (m, k), best first, ties to the lower.
+    """The k documents of C (n, d) nearest to each query of Q (m, d) by cosine (m, k), best first,
+    ties to the lower.
 
-    Beyond `LARGE` documents faiss compares every pair, where it is installed, in single precision: documents whose
+    Beyond `LARGE` documents faiss compares every pair, where it is installed, in single precision:
+        documents whose
     cosines differ by less than 1e-6 may change places.
     """
     check_dim(k, limit=len(C), what="k")
@@ -149,8 +196,8 @@ def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
 def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
     """The first `dim` columns of X (n, D) with rows of length 1; a zero row stays zero.
 
-    A prefix of a unit vector is shorter than 1 by what it leaves out. Euclidean distance would rank by that length
-    along with the direction (audit S2), so prefixes are normalised anew.
+    A prefix of a unit vector is shorter than 1 by what it leaves out. Euclidean distance would rank
+    by that length along with the direction (audit S2), so prefixes are normalised anew.
     """
     X = check_embeddings(X, name)
     X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
@@ -160,13 +207,17 @@ def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
 
 
 class FlatIndex:
-    """faiss' IndexFlatL2 over the first columns of unit rows: what ESE's authors search with (their Section 4.3).
+    """faiss' IndexFlatL2 over the first columns of unit rows: what ESE's authors search with (their
+    Section 4.3).
 
-    Squared distance of unit rows is 2 − 2·cosine, so the order is that of exact cosines, rounding aside.
+    Squared distance of unit rows is 2 − 2·cosine, so the order is that of exact cosines, rounding
+    aside.
     """
 
     def __init__(self, C: Any, dim: int | None = None, *, renormalize: bool = True) -> None:
-        """Store the first `dim` columns of documents C (n, D), of length 1 again or as sentence-transformers does."""
+        """Store the first `dim` columns of documents C (n, D), of length 1 again or as
+        sentence-transformers does.
+        """
         self.renormalize = renormalize
         rows = self._rows(C, dim, "C")
         # brought in only here: exact cosines need none of it
@@ -174,29 +225,42 @@ class FlatIndex:
         self.index.add(rows)
 
     def search(self, Q: Any, k: int = 1) -> Indices:
-        """The k documents nearest to each query (m, k); queries are cut to the index's size, as documents were."""
+        """The k documents nearest to each query (m, k); queries are cut to the index's size, as
+        documents were.
+        """
         check_dim(k, limit=int(self.index.ntotal), what="k")
         return np.asarray(self.index.search(self._rows(Q, self.dim, "Q"), k)[1], np.int64)
 
     def _rows(self, X: Any, dim: int | None, name: str) -> NDArray[np.float32]:
         unit = unit_prefix(X, dim if self.renormalize else None, name=name)
-        return np.ascontiguousarray(unit[:, : dim if dim is None else check_dim(dim, limit=unit.shape[1])], np.float32)
+        return np.ascontiguousarray(
+            unit[:, : dim if dim is None else check_dim(dim, limit=unit.shape[1])],
+            np.float32,
+        )
 
 
 def normalize_answer(text: str) -> str:
-    """Lower case, without ASCII punctuation, a, an and the, and with single spaces: as SQuAD and HotpotQA compare."""
+    """Lower case, without ASCII punctuation, a, an and the, and with single spaces: as SQuAD and
+    HotpotQA compare.
+    """
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, answers: str | Sequence[str]) -> bool:
-    """Whether a prediction equals any of the answers, of which there must be one, both normalised."""
+    """Whether a prediction equals any of the answers, of which there must be one, both
+    normalised.
+    """
     return normalize_answer(prediction) in map(normalize_answer, _listed(answers))
 
 
 def answer_in_context(context: str, answers: str | Sequence[str]) -> bool:
-    """Whether any of the answers stands in a context as whole words, both normalised; one of no words does not."""
+    """Whether any of the answers stands in a context as whole words, both normalised; one of no
+    words does not.
+    """
     words = f" {normalize_answer(context)} "
-    return any(f" {answer} " in words for answer in map(normalize_answer, _listed(answers)) if answer)
+    return any(
+        f" {answer} " in words for answer in map(normalize_answer, _listed(answers)) if answer
+    )
 
 
 def is_yes_no(answer: str) -> bool:
@@ -247,27 +311,37 @@ def _rows_of(ids: Ids, n: int, what: str) -> dict[Hashable, int]:
     rows: dict[Hashable, int] = {}
     for i, name in enumerate(ids):
         if rows.setdefault(name, i) != i:
-            raise InputError(f"{what} id {name!r} names two rows: expected a different id for each of the {n}")
+            raise InputError(
+                f"{what} id {name!r} names two rows: expected a different id for each of the {n}"
+            )
     return rows
 
 
 def _relevant(
-    qrels: Qrels, query_rows: Mapping[Hashable, int], corpus_rows: Mapping[Hashable, int]
+    qrels: Qrels,
+    query_rows: Mapping[Hashable, int],
+    corpus_rows: Mapping[Hashable, int],
 ) -> dict[int, dict[int, float]]:
     """Row of each query that has relevant documents → their rows → relevance."""
     found: dict[int, dict[int, float]] = {}
     for query, judged in qrels.items():
         if query not in query_rows:
-            raise InputError(f"qrels judge the query {query!r}, which is not among the {len(query_rows)} query ids")
+            raise InputError(
+                f"qrels judge the query {query!r}, which is not among the "
+                f"{len(query_rows)} query ids"
+            )
         graded = judged if isinstance(judged, Mapping) else dict.fromkeys(judged, 1.0)
         for document, relevance in graded.items():
             if document not in corpus_rows:
                 raise InputError(
-                    f"qrels of {query!r} name the document {document!r}, which is not among the {len(corpus_rows)} "
+                    f"qrels of {query!r} name the document {document!r}, which is not among "
+                    f"the {len(corpus_rows)} "
                     "document ids"
                 )
             if not 0 <= relevance < np.inf:
-                raise InputError(f"relevance of {document!r} to {query!r} is {relevance}: expected 0 or more")
+                raise InputError(
+                    f"relevance of {document!r} to {query!r} is {relevance}: expected 0 or more"
+                )
             if relevance > 0:
                 found.setdefault(query_rows[query], {})[corpus_rows[document]] = float(relevance)
     return found

@@ -1,9 +1,11 @@
-"""How sure a mean over seeds is whose items all seeds share, alone and within a family of cells (§5.9).
+"""How sure a mean over seeds is whose items all seeds share, alone and within a family of cells
+(§5.9).
 
-Rows hold a value and an interval over items for every seed and cell, no resamples. The variance of a mean over seeds is
-that between the seeds, which are independent, plus that over items, which they share; its degrees of freedom are
-Satterthwaite's. Of a family of C cells each has the level 0.95^(1/C) (Šidák): a correlation that is estimated from
-three to five seeds, as max-t would need, makes joint bounds too narrow (they hold in 84 to 90 of 100 cases).
+Rows hold a value and an interval over items for every seed and cell, no resamples. The variance of
+a mean over seeds is that between the seeds, which are independent, plus that over items, which they
+share; its degrees of freedom are Satterthwaite's. Of a family of C cells each has the level
+0.95^(1/C) (Šidák): a correlation that is estimated from three to five seeds, as max-t would need,
+makes joint bounds too narrow (they hold in 84 to 90 of 100 cases).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +27,9 @@ DRAWS = 2_000  # of noise, for statistics that have no formula
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
-    """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a spread, NaN."""
+    """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a
+    spread, NaN.
+    """
     if isnan(seed_sd):
         return nan, nan
     between = seed_sd**2 / seeds
@@ -34,17 +38,27 @@ def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float,
 
 
 def reach(freedom: float, cells: int = 1) -> float:
-    """How many standard errors a 95 % interval reaches, of one cell or of each of several that are judged together."""
+    """How many standard errors a 95 % interval reaches, of one cell or of each of several that are
+    judged together.
+    """
     return float(-stdtrit(freedom, (1 - 0.95 ** (1 / cells)) / 2))
 
 
-def seeds_needed(seed_sd: float, item_error: float, size: float, cells: int = 1, power: float = POWER) -> int | None:
-    """The fewest seeds with which an effect, `size` away from the null, is seen in a share `power` of cases.
+def seeds_needed(
+    seed_sd: float,
+    item_error: float,
+    size: float,
+    cells: int = 1,
+    power: float = POWER,
+) -> int | None:
+    """The fewest seeds with which an effect, `size` away from the null, is seen in a share `power`
+    of cases.
 
     None if the items are too few: more seeds do not lower the error over items.
     """
     beyond = float(ndtri(power))
-    room = (size / (reach(inf, cells) + beyond)) ** 2 - item_error**2  # for what is between the seeds
+    # For what is between the seeds
+    room = (size / (reach(inf, cells) + beyond)) ** 2 - item_error**2
     if room <= 0:
         return None
     least = max(FEWEST_SEEDS, ceil(seed_sd**2 / room))
@@ -56,7 +70,9 @@ def seeds_needed(seed_sd: float, item_error: float, size: float, cells: int = 1,
 
 
 def kendall(sizes: Floats, values: Floats) -> Floats:
-    """Kendall's τ_b of values (…, C) with sizes (C,), from −1 (falls throughout) to 1; NaN where one does not vary."""
+    """Kendall's τ_b of values (…, C) with sizes (C,), from −1 (falls throughout) to 1; NaN where
+    one does not vary.
+    """
     first, second = np.triu_indices(len(sizes), 1)
     x = np.sign(sizes[second] - sizes[first])
     y = np.sign(values[..., second] - values[..., first])
@@ -73,7 +89,7 @@ class Estimate:
     random: bool = True
     cells: int = 1  # how many are judged together: the interval is then a joint one
     ends: tuple[float, float] | None = None
-    """of an interval that the formula below does not give: the smallest or largest of several"""
+    """Of an interval that the formula below does not give: the smallest or largest of several."""
 
     @property
     def value(self) -> float:
@@ -111,30 +127,44 @@ class Estimate:
         return self.ends[1] if self.ends else self.value + self.half
 
     def __str__(self) -> str:
-        return f"{self.value:.2f}" + ("" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
+        return f"{self.value:.2f}" + (
+            "" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
+        )
 
     def __sub__(self, other: "Estimate") -> "Estimate":
-        """Difference within each seed; how the items move both is not recorded: as if they were unrelated."""
+        """Difference within each seed; how the items move both is not recorded: as if they were
+        unrelated.
+        """
         by_seed, random = within_seeds([self, other], lambda pair: pair[0] - pair[1])
         return Estimate(by_seed, hypot(self.item_error, other.item_error), random)
 
 
-def within_seeds(parts: Sequence[Estimate], combine: Callable[[list[float]], Any]) -> tuple[dict[Any, Any], bool]:
-    """Something computed of several numbers within each seed that all random ones have; and whether it is random."""
+def within_seeds(
+    parts: Sequence[Estimate],
+    combine: Callable[[list[float]], Any],
+) -> tuple[dict[Any, Any], bool]:
+    """Something computed of several numbers within each seed that all random ones have; and whether
+    it is random.
+    """
     seeds = [set(e.by_seed) for e in parts if e.random]
     shared = [seed for part in parts if part.random for seed in part.by_seed] if seeds else [None]
     shared = [seed for seed in dict.fromkeys(shared) if all(seed in own for own in seeds)]
-    return {seed: combine([e.by_seed[seed] if e.random else e.value for e in parts]) for seed in shared}, bool(seeds)
+    return {
+        seed: combine([e.by_seed[seed] if e.random else e.value for e in parts]) for seed in shared
+    }, bool(seeds)
 
 
 def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     """Mean over seeds, in points, of the rows of one cell.
 
-    Rows of one seed are one number, and so are rows of an untrained method that say the same under several seeds.
+    Rows of one seed are one number, and so are rows of an untrained method that say the same under
+    several seeds.
     """
     values: dict[Any, list[float]] = {}  # not by groupby: cells are many and small
     for seed, value in zip(rows["seed"], rows["value"].astype(float), strict=True):
-        values.setdefault(None if pd.isna(seed) else seed, []).extend([] if isnan(value) else [value])
+        values.setdefault(None if pd.isna(seed) else seed, []).extend(
+            [] if isnan(value) else [value]
+        )
     by_seed = {seed: 100 * float(np.mean(own)) if own else nan for seed, own in values.items()}
     width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
@@ -144,9 +174,16 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     return Estimate(by_seed, item)
 
 
-def estimates(rows: pd.DataFrame, by: str = "dim", *, deterministic: bool = False) -> dict[int, Estimate]:
+def estimates(
+    rows: pd.DataFrame,
+    by: str = "dim",
+    *,
+    deterministic: bool = False,
+) -> dict[int, Estimate]:
     """`estimate` of every value of `by`, ascending."""
-    return {int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)}
+    return {
+        int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)
+    }
 
 
 def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
@@ -156,36 +193,61 @@ def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
     """
     by_seed, random = within_seeds(parts, lambda values: float(np.mean(values)))
     errors = [e.item_error for e in parts]
-    return Estimate(by_seed, float(np.mean(errors) if same_items else np.hypot.reduce(errors) / len(errors)), random)
+    return Estimate(
+        by_seed,
+        float(np.mean(errors) if same_items else np.hypot.reduce(errors) / len(errors)),
+        random,
+    )
 
 
-def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats], *, same_items: bool = True) -> Estimate:
-    """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank correlation.
+def of_parts(
+    parts: Sequence[Estimate],
+    statistic: Callable[[Floats], Floats],
+    *,
+    same_items: bool = True,
+) -> Estimate:
+    """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank
+    correlation.
 
-    Its interval holds what it becomes where all seeds' numbers move by as much as their means may be off, over seeds
-    (if anything was drawn at random) and items: a share that is 0 or 100 in three seeds is not known to be so in all.
-    How they move together is not recorded: they are moved each by itself and all together, and the wider of the two
-    counts. Numbers of tasks that share no items move from item to item each by itself.
+    Its interval holds what it becomes where all seeds' numbers move by as much as their means may
+    be off, over seeds (if anything was drawn at random) and items: a share that is 0 or 100 in
+    three seeds is not known to be so in all. How they move together is not recorded: they are moved
+    each by itself and all together, and the wider of the two counts. Numbers of tasks that share no
+    items move from item to item each by itself.
     """
     by_seed, random = within_seeds(parts, lambda values: values)
     if not by_seed:
         return Estimate({})
-    table, item_errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])  # (S, C), (C,)
+    # (S, C), (C,)
+    table, item_errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])
     rng = make_rng(0, "cells move")
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
-    spread = [error_of_mean(float(sd), len(table), float(item)) for sd, item in zip(seed_sd, item_errors, strict=True)]
+    spread = [
+        error_of_mean(float(sd), len(table), float(item))
+        for sd, item in zip(seed_sd, item_errors, strict=True)
+    ]
     errors, freedom = np.array(spread).T
     items, ends = [], []
     for cells in (table.shape[1], 1):
         chance = rng.random((DRAWS, 1, cells))
-        items_move = ndtri(chance if same_items else rng.random((DRAWS, 1, table.shape[1]))) * item_errors
+        items_move = (
+            ndtri(chance if same_items else rng.random((DRAWS, 1, table.shape[1]))) * item_errors
+        )
         seeds_move = stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
         both_move = stdtrit(freedom, chance) * errors if same_items else items_move + seeds_move
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)
-    e = Estimate(dict(zip(by_seed, map(float, statistic(table)), strict=True)), float(max(items)), random)
-    return e if isnan(e.half) else replace(e, ends=(min(float(low.min()), e.value), max(float(high.max()), e.value)))
+    e = Estimate(
+        dict(zip(by_seed, map(float, statistic(table)), strict=True)),
+        float(max(items)),
+        random,
+    )
+    return (
+        e
+        if isnan(e.half)
+        else replace(e, ends=(min(float(low.min()), e.value), max(float(high.max()), e.value)))
+    )
 
 
 def scaled(e: Estimate, factor: float) -> Estimate:

@@ -1,12 +1,14 @@
-"""SentEval's classifier, all folds × penalties trained as one (Conneau & Kiela, 2018; PROTOCOLS §5.4).
+"""SentEval's classifier, all folds × penalties trained as one (Conneau & Kiela, 2018; PROTOCOLS
+§5.4).
 
-A head is one linear layer under softmax, trained by Adam with the L2 penalty added to the gradient (of the
-intercept too) on batches of 64, features as they are. After every fourth pass it is checked on dev rows: the best
-head so far is kept, and the sixth check *ever* that is no better ends its training, as the 51st check does.
+A head is one linear layer under softmax, trained by Adam with the L2 penalty added to the gradient
+(of the intercept too) on batches of 64, features as they are. After every fourth pass it is checked
+on dev rows: the best head so far is kept, and the sixth check *ever* that is no better ends its
+training, as the 51st check does.
 
-SentEval fits its heads one after another; here a step takes one chunk of rows for all of them, as many as give each
-head 64 of its own rows on average, and a head learns from those of them that are its own. Every product is then
-one for all heads; a head that has stopped leaves the arrays.
+SentEval fits its heads one after another; here a step takes one chunk of rows for all of them, as
+many as give each head 64 of its own rows on average, and a head learns from those of them that are
+its own. Every product is then one for all heads; a head that has stopped leaves the arrays.
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,9 @@ BLOCK = 16_384  # numbers that Adam updates at a time: its five arrays then stay
 
 @dataclass(frozen=True)
 class LinearHeads:
-    """K trained heads: weights (outputs, D + 1, K), intercept last; dev accuracy and number of checks (K,) of each."""
+    """K trained heads: weights (outputs, D + 1, K), intercept last; dev accuracy and number of
+    checks (K,) of each.
+    """
 
     weights: Array
     classes: NDArray[Any]
@@ -44,7 +48,8 @@ class LinearHeads:
 
 
 def fold_accuracy(X: Array, y: NDArray[Any], folds: Rows, penalties: Array, seed: int) -> Array:
-    """Mean accuracy on the held-out folds (sets of folds, penalties), to 0.0001 as SentEval compares them.
+    """Mean accuracy on the held-out folds (sets of folds, penalties), to 0.0001 as SentEval
+    compares them.
 
     The fold that ends the training also scores it. A row with fold −1 takes no part.
     """
@@ -56,7 +61,12 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Rows, penalties: Array, seed
 
 
 def fit_with_dev(
-    X: Array, y: NDArray[Any], X_dev: Array, y_dev: NDArray[Any], penalties: Array, seed: int
+    X: Array,
+    y: NDArray[Any],
+    X_dev: Array,
+    y_dev: NDArray[Any],
+    penalties: Array,
+    seed: int,
 ) -> tuple[LinearHeads, Array]:
     """A head for each penalty and its accuracy on the dev set that ended its training."""
     learn = np.arange(len(y) + len(y_dev))[None] < len(y)
@@ -65,25 +75,50 @@ def fit_with_dev(
     return heads, heads.accuracy
 
 
-def fit_members(X: Array, y: NDArray[Any], members: Bools, penalties: Array, seed: int) -> LinearHeads:
-    """K heads, each trained on its members (K, n) with its own penalty (K,) and checked on a random 5 % of them."""
-    dev = np.array([np.isin(np.arange(len(y)), dev_rows(np.flatnonzero(own), seed)) for own in members])
+def fit_members(
+    X: Array,
+    y: NDArray[Any],
+    members: Bools,
+    penalties: Array,
+    seed: int,
+) -> LinearHeads:
+    """K heads, each trained on its members (K, n) with its own penalty (K,) and checked on a random
+    5 % of them.
+    """
+    dev = np.array(
+        [np.isin(np.arange(len(y)), dev_rows(np.flatnonzero(own), seed)) for own in members]
+    )
     return fit_heads(X, *_targets(y, y), members & ~dev, dev, penalties[:, None], seed)
 
 
 def fit_heads(
-    X: Array, classes: NDArray[Any], target: Rows, learn: Bools, dev: Bools, penalties: Array, seed: int
+    X: Array,
+    classes: NDArray[Any],
+    target: Rows,
+    learn: Bools,
+    dev: Bools,
+    penalties: Array,
+    seed: int,
 ) -> LinearHeads:
-    """Heads for penalties (folds, penalties), learning from and checked on the rows `learn` and `dev` (folds, n).
+    """Heads for penalties (folds, penalties), learning from and checked on the rows `learn` and
+    `dev` (folds, n).
 
-    The target (n,) is an index into the classes; −1, on dev rows only, is none of them and never right.
+    The target (n,) is an index into the classes; −1, on dev rows only, is none of them and never
+    right.
     """
     features = with_intercept(X)
     fold = np.repeat(np.arange(len(learn)), penalties.shape[1])  # of every head (K,)
     rows, active = np.flatnonzero(learn.any(0)), np.arange(len(fold))
-    start = initial_head(seed, len(classes), X.shape[1])[..., None].repeat(len(fold), axis=2)  # (outputs, D + 1, K)
+    # (outputs, D + 1, K)
+    start = initial_head(seed, len(classes), X.shape[1])[..., None].repeat(len(fold), axis=2)
     shared = bool(learn[:, rows].all())
-    training = _Training(features, target, None if shared else np.take(learn.T, fold, axis=1), start, penalties.ravel())
+    training = _Training(
+        features,
+        target,
+        None if shared else np.take(learn.T, fold, axis=1),
+        start,
+        penalties.ravel(),
+    )
     dev_of = [np.flatnonzero(part) for part in dev]
     kept, best = np.empty_like(start), np.full(len(fold), -1.0)
     misses, checks = np.zeros((2, len(fold)), np.int64)
@@ -111,7 +146,11 @@ def fit_heads(
 def initial_head(seed: int, outputs: int, dim: int) -> Array:
     """The start of every head (outputs, dim + 1), intercept last: uniform within ±1/√dim."""
     bound = 1 / np.sqrt(dim)
-    return make_rng(seed, "senteval", "start").uniform(-bound, bound, (outputs, dim + 1)).astype(np.float32)
+    return (
+        make_rng(seed, "senteval", "start")
+        .uniform(-bound, bound, (outputs, dim + 1))
+        .astype(np.float32)
+    )
 
 
 def dev_rows(rows: Rows, seed: int) -> Rows:
@@ -120,17 +159,27 @@ def dev_rows(rows: Rows, seed: int) -> Rows:
 
 
 def chunk_starts(rows: int, learnt: Rows) -> Rows:
-    """Where a pass's chunks begin: as many as batches of a head of mean size, with 64 of its rows on average."""
+    """Where a pass's chunks begin: as many as batches of a head of mean size, with 64 of its rows
+    on average.
+    """
     mean = learnt.mean()
     return (np.arange(np.ceil(mean / BATCH)) * BATCH * rows / mean).astype(np.int64)
 
 
-def dev_accuracy(features: Array, target: Rows, weights: Array, fold: Rows, dev_of: Sequence[Rows]) -> Array:
+def dev_accuracy(
+    features: Array,
+    target: Rows,
+    weights: Array,
+    fold: Rows,
+    dev_of: Sequence[Rows],
+) -> Array:
     """Accuracy (K,) of each head on the dev rows of its fold."""
     accuracy = np.empty(len(fold))
     for i in np.unique(fold):
         rows, heads = dev_of[i], fold == i
-        accuracy[heads] = (_answers(features[rows], weights[..., heads]) == target[rows, None]).mean(0)
+        accuracy[heads] = (
+            _answers(features[rows], weights[..., heads]) == target[rows, None]
+        ).mean(0)
     return accuracy
 
 
@@ -147,9 +196,18 @@ def _targets(y_train: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], Rows
 
 
 class _Training:
-    """Adam on the heads still in training: members (n, K), None where every head learns from every row it is given."""
+    """Adam on the heads still in training: members (n, K), None where every head learns from every
+    row it is given.
+    """
 
-    def __init__(self, features: Array, target: Rows, members: Bools | None, weights: Array, penalties: Array) -> None:
+    def __init__(
+        self,
+        features: Array,
+        target: Rows,
+        members: Bools | None,
+        weights: Array,
+        penalties: Array,
+    ) -> None:
         self.features, self.target, self.members = features, target, members
         states = np.stack([weights, np.zeros_like(weights), np.zeros_like(weights)])
         self._set(states, penalties.astype(np.float32), np.zeros(len(penalties)))
@@ -157,11 +215,19 @@ class _Training:
     def keep(self, running: Bools) -> None:
         """Drop the heads that have stopped."""
         if self.members is not None:
-            self.members = self.members.compress(running, axis=1)  # unlike indexing, keeps rows contiguous
-        self._set(*(array.compress(running, axis=-1) for array in (self.states, self.penalties, self.steps)))
+            # Unlike indexing, keeps rows contiguous
+            self.members = self.members.compress(running, axis=1)
+        self._set(
+            *(
+                array.compress(running, axis=-1)
+                for array in (self.states, self.penalties, self.steps)
+            )
+        )
 
     def _set(self, states: Array, penalties: Array, steps: Array) -> None:
-        """Take up weights and moments (3, outputs, D + 1, K); moments lack Adam's factors 1 − β, left to the step."""
+        """Take up weights and moments (3, outputs, D + 1, K); moments lack Adam's factors 1 − β,
+        left to the step.
+        """
         self.states, self.weights, self.penalties, self.steps = states, states[0], penalties, steps
         outputs, size, K = self.weights.shape
         # two outputs have opposite gradients: one product does for both
@@ -172,7 +238,9 @@ class _Training:
         self.blocks = []
         for i in range(0, size, height):
             cut, part = slice(i, i + height), slice(size - i)
-            self.blocks.append((*states[:, :, cut], self.gradient[..., cut, :], scratch[:, part], decay[:, part]))
+            self.blocks.append(
+                (*states[:, :, cut], self.gradient[..., cut, :], scratch[:, part], decay[:, part])
+            )
 
     def step(self, rows: Rows) -> None:
         """One step of every head on those of the rows that are its own."""
@@ -194,7 +262,9 @@ class _Training:
         self.states[..., idle] = before
 
     def _residual(self, X: Array, target: Rows) -> Array:
-        """Probability less truth: of the second of two outputs (b, K), or of each (outputs, b, K)."""
+        """Probability less truth: of the second of two outputs (b, K), or of each (outputs, b,
+        K).
+        """
         if len(self.weights) == 2:
             scores = X @ (0.5 * (self.weights[1] - self.weights[0]))
             np.tanh(scores, out=scores)  # p = (1 + tanh(z / 2)) / 2

@@ -1,8 +1,8 @@
 """How sure a score is: bootstrap intervals over items, of paired differences too (PROTOCOLS §5.9).
 
-A resample is a vector of counts, one per item. Mean ranks follow from the counts by one cumulative sum over values
-sorted once, so no resample is ever sorted: 2,000 resamples of STS-B take a tenth of a second and equal a loop of
-`scipy.stats.spearmanr` to rounding.
+A resample is a vector of counts, one per item. Mean ranks follow from the counts by one cumulative
+sum over values sorted once, so no resample is ever sorted: 2,000 resamples of STS-B take a tenth of
+a second and equal a loop of `scipy.stats.spearmanr` to rounding.
 """
 
 import warnings
@@ -20,7 +20,8 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RESAMPLES = 2000
 FEWEST_PAIRS = 10  # Pairs below which the interval of a rank correlation says little.
-CHUNK = 400_000  # Counts held at once: resamples go through in chunks, whose quarters stay in cache.
+# Counts held at once: resamples go through in chunks, whose quarters stay in cache.
+CHUNK = 400_000
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,17 @@ class Score:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns of a row that hold it."""
-        return {"metric": self.metric, **Interval(self.value, self.ci_low, self.ci_high, self.n).columns}
+        return {
+            "metric": self.metric,
+            **Interval(self.value, self.ci_low, self.ci_high, self.n).columns,
+        }
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """Scores (…) and the same scores on shared resamples of the items (R, …); a difference is a difference of both."""
+    """Scores (…) and the same scores on shared resamples of the items (R, …); a difference is a
+    difference of both.
+    """
 
     value: Array
     draws: Array
@@ -73,7 +79,9 @@ class Resampled:
     def averaged(cls, parts: Sequence["Resampled"]) -> "Resampled":
         """The mean of scores on different items, resample by resample."""
         n = [part.n for part in parts if part.n is not None]
-        value, draws = (np.mean([getattr(part, name) for part in parts], axis=0) for name in ("value", "draws"))
+        value, draws = (
+            np.mean([getattr(part, name) for part in parts], axis=0) for name in ("value", "draws")
+        )
         return cls(value, draws, sum(n) if len(n) == len(parts) else None)
 
     def __getitem__(self, at: Any) -> "Resampled":
@@ -104,7 +112,9 @@ class Resampled:
 
 
 def percentiles(value: float, draws: Floats, n: int | None = None) -> Interval:
-    """A quantity of n items with the 95 % percentile interval of its resamples; NaN ends where it has none."""
+    """A quantity of n items with the 95 % percentile interval of its resamples; NaN ends where it
+    has none.
+    """
     # A resample can be constant by chance on tiny sets: it carries no correlation and is left out.
     if np.isnan(value) or np.isnan(draws).all():
         return Interval(float(value), np.nan, np.nan, n)
@@ -113,13 +123,18 @@ def percentiles(value: float, draws: Floats, n: int | None = None) -> Interval:
 
 
 def spearman_draws(
-    predictions: Sequence[Any], gold: Any, *, subsets: Any = None, resamples: int = RESAMPLES, seed: int
+    predictions: Sequence[Any],
+    gold: Any,
+    *,
+    subsets: Any = None,
+    resamples: int = RESAMPLES,
+    seed: int,
 ) -> Resampled:
     """Spearman of several predictions (P,), and of each on the same resampled items (resamples, P).
 
-    Whatever is computed from them, a difference or a mean over datasets, is a resample of that quantity. Items are
-    drawn within their subset. A constant side has no rank correlation: NaN, with a warning; fewer than ten items warn
-    too, fewer than three are refused.
+    Whatever is computed from them, a difference or a mean over datasets, is a resample of that
+    quantity. Items are drawn within their subset. A constant side has no rank correlation: NaN,
+    with a warning; fewer than ten items warn too, fewer than three are refused.
     """
     for predicted in predictions:
         check_same_length(predicted=predicted, gold=gold)
@@ -130,16 +145,25 @@ def spearman_draws(
     check_pairs(n)
     value = spearman_of_counts(np.ones((1, n), dtype=np.int64), ties, gold_ties)[0]
     if np.isnan(value).any():
-        warnings.warn("predicted or gold is constant: its Spearman correlation is NaN", stacklevel=3)
+        warnings.warn(
+            "predicted or gold is constant: its Spearman correlation is NaN",
+            stacklevel=3,
+        )
     if n < FEWEST_PAIRS:
         few = f"{n} pairs are too few for an interval of their correlation"
         warnings.warn(f"{few}: expected at least {FEWEST_PAIRS}, better 100", stacklevel=3)
     parts = (part for counts in counted for part in np.array_split(counts, min(4, len(counts))))
-    return Resampled(value, np.concatenate([spearman_of_counts(part, ties, gold_ties) for part in parts]), n)
+    return Resampled(
+        value,
+        np.concatenate([spearman_of_counts(part, ties, gold_ties) for part in parts]),
+        n,
+    )
 
 
 def mean_draws(columns: Sequence[Any], *, resamples: int = RESAMPLES, seed: int) -> Resampled:
-    """Means of several columns of outcomes (P,), and of each on the same resampled items (resamples, P)."""
+    """Means of several columns of outcomes (P,), and of each on the same resampled items
+    (resamples, P).
+    """
     table = np.column_stack(columns).astype(np.float64)  # (n, P)
     counted = _resamples(None, len(table), resamples, seed)
     n = len(table)
@@ -152,11 +176,18 @@ def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, seed: 
 
 
 def bootstrap_mean(values: Any, *, seed: int) -> Interval:
-    """Mean over items of any numbers, such as right or wrong or paired differences, with its interval."""
+    """Mean over items of any numbers, such as right or wrong or paired differences, with its
+    interval.
+    """
     values = finite_vector(values, "values")
-    # Items that hold the same value are exchangeable: their counts in a resample are one multinomial draw.
+    # Items that hold the same value are exchangeable: their counts in a resample are one
+    # multinomial draw.
     levels, counts = np.unique(values, return_counts=True)
-    drawn = make_rng(seed, "bootstrap").multinomial(len(values), counts / len(values), size=RESAMPLES)
+    drawn = make_rng(seed, "bootstrap").multinomial(
+        len(values),
+        counts / len(values),
+        size=RESAMPLES,
+    )
     return percentiles(float(values.mean()), drawn @ levels / len(values), len(values))
 
 
@@ -176,7 +207,9 @@ def wilson(successes: float, n: int) -> Interval:
 
 
 class Ties(NamedTuple):
-    """Values sorted once: their order, where each run of equal values starts, and the run of each item."""
+    """Values sorted once: their order, where each run of equal values starts, and the run of each
+    item.
+    """
 
     order: Counts
     starts: Counts
@@ -202,22 +235,35 @@ def subset_members(subsets: Any, n: int) -> list[Counts]:
 
 
 def draw_counts(members: list[Counts], rows: int, rng: np.random.Generator) -> Counts:
-    """How often each item is drawn in each of `rows` resamples, with replacement within its subset."""
+    """How often each item is drawn in each of `rows` resamples, with replacement within its
+    subset.
+    """
     n = sum(len(m) for m in members)
-    picks = np.concatenate([m[rng.integers(len(m), size=(rows, len(m)))] for m in members], axis=1)  # (rows, n)
-    return np.bincount((picks + n * np.arange(rows)[:, None]).ravel(), minlength=rows * n).reshape(rows, n)
+    # (rows, n)
+    picks = np.concatenate([m[rng.integers(len(m), size=(rows, len(m)))] for m in members], axis=1)
+    return np.bincount((picks + n * np.arange(rows)[:, None]).ravel(), minlength=rows * n).reshape(
+        rows,
+        n,
+    )
 
 
 def _resamples(subsets: Any, n: int, resamples: int, seed: int) -> Iterator[Counts]:
     members, rng, step = subset_members(subsets, n), make_rng(seed, "bootstrap"), max(1, CHUNK // n)
-    return (draw_counts(members, min(step, resamples - start), rng) for start in range(0, resamples, step))
+    return (
+        draw_counts(members, min(step, resamples - start), rng)
+        for start in range(0, resamples, step)
+    )
 
 
 def spearman_of_counts(counts: Counts, many: Sequence[Ties], gold: Ties) -> Floats:
-    """Spearman correlation with average ties of each resample and prediction (R, P); NaN where a side is constant."""
+    """Spearman correlation with average ties of each resample and prediction (R, P); NaN where a
+    side is constant.
+    """
     n = counts[0].sum()
-    middle = n * ((n + 1) / 2) ** 2  # ranks average (n + 1) / 2 whatever the ties, so moments stay exact in float64
-    columns = np.ascontiguousarray(counts.T, dtype=np.float64)  # (n, R): what is picked by item is then contiguous
+    # Ranks average (n + 1) / 2 whatever the ties, so moments stay exact in float64
+    middle = n * ((n + 1) / 2) ** 2
+    # (n, R): what is picked by item is then contiguous
+    columns = np.ascontiguousarray(counts.T, dtype=np.float64)
     gold_ranks, gold_square = _mean_ranks(columns, gold)
     weighted = columns * gold_ranks[gold.run]
     out = np.full((len(counts), len(many)), np.nan)
@@ -240,5 +286,6 @@ def check_pairs(count: int) -> None:
     """Refuse fewer than three scored pairs, which have no rank correlation."""
     if count < 3:
         raise InputError(
-            f"{count} pairs are too few for a rank correlation: of two it is 1 or -1; expected at least 3, better 100"
+            f"{count} pairs are too few for a rank correlation: of two it is 1 or -1; "
+            "expected at least 3, better 100"
         )

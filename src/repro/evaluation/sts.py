@@ -9,26 +9,42 @@ from scipy.stats import spearmanr
 
 from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs
 from repro.sets import Embed, ScoredPairs
-from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, finite_vector, one_of
+from repro.types import (
+    Array,
+    InputError,
+    check_dim,
+    check_embeddings,
+    check_same_length,
+    finite_vector,
+    one_of,
+)
 
 log = logging.getLogger(__name__)
 EPS = float(np.finfo(np.float64).eps)
 
 
 def sts_spearman(
-    X1: Any, X2: Any, scores: Any, *, dims: Sequence[int] | None = None, subsets: Any = None, aggregate: str = "all"
+    X1: Any,
+    X2: Any,
+    scores: Any,
+    *,
+    dims: Sequence[int] | None = None,
+    subsets: Any = None,
+    aggregate: str = "all",
 ) -> Any:
     """Spearman correlation of the pairs' cosines with their gold scores.
 
-    All prefix sizes `dims` are scored in one pass. `aggregate` is `all`, which ranks all pairs together, `mean` of the
-    subsets' correlations, or `wmean`, weighed by their pairs: the literature has all three, and they differ.
+    All prefix sizes `dims` are scored in one pass. `aggregate` is `all`, which ranks all pairs
+    together, `mean` of the subsets' correlations, or `wmean`, weighed by their pairs: the
+    literature has all three, and they differ.
 
     Returns:
-        One float, or one per dim (len(dims),). NaN, with a warning, where cosines or scores are constant.
+        One float, or one per dim (len(dims),). NaN, with a warning, where cosines or scores are
+        constant.
 
     Raises:
-        InputError: for mismatched lengths, fewer than three pairs, non-finite embeddings or scores, or a dim out of
-            range.
+        InputError: for mismatched lengths, fewer than three pairs, non-finite embeddings or scores,
+            or a dim out of range.
     """
     one_of(aggregate, ("all", "mean", "wmean"), "aggregate")
     scores = finite_vector(scores, "scores", 0)
@@ -47,7 +63,9 @@ def sts_spearman(
 
 
 def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed: int = 0) -> Score:
-    """Spearman of cosines with gold scores; `mean` and `wmean` average over subsets, without an interval."""
+    """Spearman of cosines with gold scores; `mean` and `wmean` average over subsets, without an
+    interval.
+    """
     X1, X2 = embed(pairs.texts1), embed(pairs.texts2)
     cosines = prefix_cosines(X1, X2, [X1.shape[1]])[0]
     if aggregate != "all":
@@ -65,7 +83,9 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     """
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     if X1.shape != X2.shape:
-        raise InputError(f"X1 has shape {X1.shape}, X2 {X2.shape}: expected the two sides of the same pairs")
+        raise InputError(
+            f"X1 has shape {X1.shape}, X2 {X2.shape}: expected the two sides of the same pairs"
+        )
     for dim in dims:
         check_dim(dim, limit=X1.shape[1])
     columns = np.asarray(dims, int) - 1
@@ -73,7 +93,9 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     zeros = 0
     for start in range(0, len(X1), 1024):  # running sums of (n, dim) doubles stay in cache
         a, b = (X[start : start + 1024].astype(np.float64) for X in (X1, X2))
-        dots, squares_a, squares_b = ((u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b)))
+        dots, squares_a, squares_b = (
+            (u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b))
+        )
         terms = columns[:, None] + 1
         cosines[:, start : start + 1024] = cosines_from(dots, squares_a, squares_b, terms)
         zeros += int(((squares_a == 0) | (squares_b == 0)).sum())

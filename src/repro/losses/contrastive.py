@@ -1,4 +1,6 @@
-"""InfoNCE of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1), and what it trades (§2.6)."""
+"""InfoNCE of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1), and what it trades
+(§2.6).
+"""
 
 import math
 
@@ -11,29 +13,43 @@ from repro.types import InputError, check_same_length
 
 
 def info_nce(
-    z1: Tensor, z2: Tensor, *, temperature: float = 0.05, z_neg: Tensor | None = None, mask: Tensor | None = None
+    z1: Tensor,
+    z2: Tensor,
+    *,
+    temperature: float = 0.05,
+    z_neg: Tensor | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
-    """Each row of z1 must find its own row of z2 among all rows, two views (B, d) of the same texts.
+    """Each row of z1 must find its own row of z2 among all rows, two views (B, d) of the same
+    texts.
 
-    ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction only. Further
-    negatives z_neg (N, d) are columns for every row; with W processes, columns are gathered with gradient. `mask`
-    (B, W·B) is True where a row drops a column; its own column always stays. InputError for shapes that do not fit, or
-    a temperature that is not above 0.
+    ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction
+    only. Further negatives z_neg (N, d) are columns for every row; with W processes, columns are
+    gathered with gradient. `mask` (B, W·B) is True where a row drops a column; its own column
+    always stays. InputError for shapes that do not fit, or a temperature that is not above 0.
     """
     if z1.shape != z2.shape or z1.ndim != 2 or len(z1) == 0:
-        raise InputError(f"z1 has shape {tuple(z1.shape)}, z2 {tuple(z2.shape)}: expected two views (B, d)")
+        raise InputError(
+            f"z1 has shape {tuple(z1.shape)}, z2 {tuple(z2.shape)}: expected two views (B, d)"
+        )
     if z_neg is not None and z_neg.shape[1:] != z1.shape[1:]:
-        raise InputError(f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as wide as the views")
+        raise InputError(
+            f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as "
+            "wide as the views"
+        )
     if not temperature > 0:
         raise InputError(f"temperature is {temperature}: expected a number above 0")
     own = own_rows(z1)
     z1, bank = _unit(z1), _unit(gather_with_grad(z2))  # (B, d), (W*B, d)
-    # a cosine in bfloat16 errs by 0.004, which a temperature of 0.05 makes 0.08: not under automatic mixed precision
+    # a cosine in bfloat16 errs by 0.004, which a temperature of 0.05 makes 0.08: not under
+    # automatic mixed precision
     with torch.autocast(z1.device.type, enabled=False):
         logits = z1 @ bank.T / temperature  # (B, W*B)
         if mask is not None:
             if mask.shape != logits.shape:
-                raise InputError(f"mask has shape {tuple(mask.shape)}: expected {tuple(logits.shape)}")
+                raise InputError(
+                    f"mask has shape {tuple(mask.shape)}: expected {tuple(logits.shape)}"
+                )
             keep = ~mask.to(logits.device, torch.bool)
             keep[torch.arange(len(z1), device=logits.device), own] = True
             logits = logits.masked_fill(~keep, float("-inf"))
@@ -48,18 +64,24 @@ def _unit(z: Tensor) -> Tensor:
 
 
 def duplicate_mask(keys: Tensor, others: Tensor | None = None) -> Tensor:
-    """Mask (B, W·B) of columns with a row's text: keys (B,), those of columns `others`, are equal iff the texts are."""
+    """Mask (B, W·B) of columns with a row's text: keys (B,), those of columns `others`, are equal
+    iff the texts are.
+    """
     return keys.unsqueeze(1) == gather_with_grad(keys if others is None else others).unsqueeze(0)
 
 
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
-    """Mean squared distance of positives on the unit sphere, z1 and z2 (n, d): 0 is perfect (Wang & Isola, 2020)."""
+    """Mean squared distance of positives on the unit sphere, z1 and z2 (n, d): 0 is perfect (Wang &
+    Isola, 2020).
+    """
     check_same_length(z1=z1, z2=z2)
     return (F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)).square().sum(-1).mean()
 
 
 def uniformity(z: Tensor) -> Tensor:
-    """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the sphere; lower is more uniform."""
+    """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the sphere; lower is
+    more uniform.
+    """
     if len(z) < 2:
         raise InputError(f"uniformity of {len(z)} row: expected at least 2")
     squared = torch.pdist(F.normalize(z, dim=-1)).square()

@@ -1,10 +1,12 @@
-"""Dependency matrices of ESE, their leading singular vectors, and targets made of them (PROTOCOLS §2.5).
+"""Dependency matrices of ESE, their leading singular vectors, and targets made of them (PROTOCOLS
+§2.5).
 
-Of a batch the matrix is formed, and decomposed exactly, within a tolerance, or at random. Of one sentence it never is
-where that can be avoided: with y = x/D^{1/4}, e^{yᵢyⱼ} = Σ over p of (yᵢᵖ/√p!)(yⱼᵖ/√p!), so that A = softmax(xxᵀ/√D) is
-Z⁻¹FFᵀ for the few columns F of these powers and the row sums Z, and all its singular vectors come from r × r matrices,
-a whole batch at once. The states of a decoder have outliers, for which the series is too long; they also make the
-softmax of most rows a softmax of a few columns, which are taken as they are.
+Of a batch the matrix is formed, and decomposed exactly, within a tolerance, or at random. Of one
+sentence it never is where that can be avoided: with y = x/D^{1/4}, e^{yᵢyⱼ} = Σ over p of
+(yᵢᵖ/√p!)(yⱼᵖ/√p!), so that A = softmax(xxᵀ/√D) is Z⁻¹FFᵀ for the few columns F of these powers and
+the row sums Z, and all its singular vectors come from r × r matrices, a whole batch at once. The
+states of a decoder have outliers, for which the series is too long; they also make the softmax of
+most rows a softmax of a few columns, which are taken as they are.
 """
 
 import functools
@@ -20,23 +22,31 @@ from repro.seeding import derive_seed
 from repro.types import InputError
 
 NEGLIGIBLE = 1e-7
-"""singular values below this share of the largest are rounding, and set to 0"""
+"""Singular values below this share of the largest are rounding, and set to 0."""
 LARGEST = 12.0
-"""of |yᵢyⱼ| in the series: beyond it the alternating terms of negative products lose more than 1e-11 to rounding"""
+"""Of |yᵢyⱼ| in the series: beyond it the alternating terms of negative products lose more than
+1e-11 to rounding.
+"""
 DROPPED = 30.0
-"""entries of a row of A that are smaller than e to minus this, beside its largest, are left out: 1e-13"""
+"""Entries of a row of A that are smaller than e to minus this, beside its largest, are left out:
+1e-13.
+"""
 BOUNDS = tuple(0.002 * 1.4**step for step in range(27))
-"""of the rows in the series, up to 12.6; the best is taken"""
+"""Of the rows in the series, up to 12.6; the best is taken."""
 CHUNK = 2**22
-"""entries of one chunk of A or F"""
+"""Entries of one chunk of A or F."""
 WIDTH, SMALLEST = 16, 256
-"""rows by which both bases of `leading_vectors` grow at once, and the size below which a decomposition is as fast"""
+"""Rows by which both bases of `leading_vectors` grow at once, and the size below which a
+decomposition is as fast.
+"""
 TOLERANCE = 1e-3
-"""norm of what its subspace misses of A, as a share of A's largest singular value"""
+"""Norm of what its subspace misses of A, as a share of A's largest singular value."""
 
 
 def dependency_matrix(X: Tensor) -> Tensor:
-    """Eq. 3 for a batch: A = softmax(XᵀX/√D) (D, D), each row summing to 1; X (B, D) are the rows of one process."""
+    """Eq. 3 for a batch: A = softmax(XᵀX/√D) (D, D), each row summing to 1; X (B, D) are the rows
+    of one process.
+    """
     Y = gather_with_grad(X) / X.shape[1] ** 0.25  # (WB, D)
     if Y.requires_grad or Y.is_cuda:
         return torch.softmax(Y.mT @ Y, dim=-1)
@@ -83,15 +93,16 @@ def of_sentences(X: Tensor, size: int, strategy: str) -> Tensor:
 
 
 def sentence_factors(X: Tensor) -> tuple[Tensor, Tensor] | None:
-    """G and F (B, D, r) with A = softmax(xxᵀ/√D) = GFᵀ for each row x of X (B, D); None where A is no larger.
+    """G and F (B, D, r) with A = softmax(xxᵀ/√D) = GFᵀ for each row x of X (B, D); None where A is
+    no larger.
 
-    Where no |yᵢyⱼ| is beyond `LARGEST`, F are the powers and G = Z⁻¹F. Else let aᵢ = yᵢ be the factor of a row and yⱼ
-    that of a column, and a₀ a bound, chosen for each x so that r is small:
+    Where no |yᵢyⱼ| is beyond `LARGEST`, F are the powers and G = Z⁻¹F. Else let aᵢ = yᵢ be the
+    factor of a row and yⱼ that of a column, and a₀ a bound, chosen for each x so that r is small:
 
     - columns with |yⱼ| > LARGEST/a₀ are taken as they are, of every row;
     - rows with |aᵢ| ≤ a₀ have all other columns by the series, of powers of κaᵢ and yⱼ/κ;
-    - rows beyond a₀ have nothing but those columns, to e^{−`DROPPED`}, if the largest y of a₀'s sign is so large that
-      the softmax is saturated; if not, they are taken as they are.
+    - rows beyond a₀ have nothing but those columns, to e^{−`DROPPED`}, if the largest y of a₀'s
+      sign is so large that the softmax is saturated; if not, they are taken as they are.
     """
     dim = X.shape[1]
     Y = X / dim**0.25
@@ -108,23 +119,31 @@ def sentence_factors(X: Tensor) -> tuple[Tensor, Tensor] | None:
         return None
     column_places = size.topk(columns, dim=1).indices  # (B, columns)
     by_series = size <= bound
-    row_places = _unsaturated(Y.detach(), bound).to(Y.dtype).mul(size).topk(rows, dim=1).indices  # (B, rows)
-    kept = torch.ones_like(Y).scatter(1, row_places, 0.0).unsqueeze(-1)  # 0 at rows taken as they are.
+    # (B, rows)
+    row_places = _unsaturated(Y.detach(), bound).to(Y.dtype).mul(size).topk(rows, dim=1).indices
+    # 0 at rows taken as they are.
+    kept = torch.ones_like(Y).scatter(1, row_places, 0.0).unsqueeze(-1)
     values = Y.gather(1, column_places).unsqueeze(1)  # (B, 1, columns)
     exponents = Y.unsqueeze(2) * values
-    # Every row is divided by its largest entry, or by 1 where that is larger, before anything can overflow.
+    # Every row is divided by its largest entry, or by 1 where that is larger, before anything can
+    # overflow.
     shift = pad(exponents.detach(), (0, 1)).amax(-1, keepdim=True)
     taken = (exponents - shift).exp()  # (B, D, columns)
     balance = (
         math.sqrt(LARGEST) / bound
     )  # κ (B, 1), by which both factors of the series stay within the root of LARGEST.
-    left = _powers(torch.where(by_series, Y, 0.0) * balance, count) * by_series.unsqueeze(-1) * (-shift).exp()
+    left = (
+        _powers(torch.where(by_series, Y, 0.0) * balance, count)
+        * by_series.unsqueeze(-1)
+        * (-shift).exp()
+    )
     others = torch.ones_like(Y).scatter(1, column_places, 0.0)
     right = _powers(Y * others / balance, count) * others.unsqueeze(-1)
     sums = left @ right.sum(1).unsqueeze(-1) + taken.sum(-1, keepdim=True) + (1 - kept)
     at_columns = one_hot(column_places, dim).mT.to(Y.dtype)
     at_rows = one_hot(row_places, dim).mT.to(Y.dtype)
-    whole = torch.softmax(Y.gather(1, row_places).unsqueeze(2) * Y.unsqueeze(1), dim=-1)  # (B, rows, D)
+    # (B, rows, D)
+    whole = torch.softmax(Y.gather(1, row_places).unsqueeze(2) * Y.unsqueeze(1), dim=-1)
     G = torch.cat([left * kept / sums, taken * kept / sums, at_rows], dim=-1)
     return G, torch.cat([right, at_columns, whole.mT], dim=-1)
 
@@ -138,7 +157,9 @@ def _powers(Y: Tensor, count: int) -> Tensor:
 
 
 def _unsaturated(Y: Tensor, bound: Tensor) -> Tensor:
-    """Which rows (B, D) beyond a bound a₀ do not have their softmax on columns beyond LARGEST/a₀ alone."""
+    """Which rows (B, D) beyond a bound a₀ do not have their softmax on columns beyond LARGEST/a₀
+    alone.
+    """
     saturated_from = (LARGEST + DROPPED) / bound  # (B, 1)
     above = Y.gt(bound) & Y.amax(1, keepdim=True).lt(saturated_from)
     below = Y.lt(-bound) & Y.amin(1, keepdim=True).gt(-saturated_from)
@@ -146,7 +167,8 @@ def _unsaturated(Y: Tensor, bound: Tensor) -> Tensor:
 
 
 def _split(Y: Tensor) -> tuple[Tensor, int, int, int]:
-    """A bound a₀ (B, 1) for each row of Y (B, D), and the columns, the rows and the powers that all of them need.
+    """A bound a₀ (B, 1) for each row of Y (B, D), and the columns, the rows and the powers that all
+    of them need.
 
     Each takes its own best bound, or all take the same, whichever needs fewer.
     """
@@ -172,10 +194,11 @@ def _split(Y: Tensor) -> tuple[Tensor, int, int, int]:
 
 
 def _of_chunk(x: Tensor, factors: tuple[Tensor, Tensor] | None, size: int, strategy: str) -> Tensor:
-    """The targets of a few rows, by products with their A that gradients pass; A is formed where it has no factors.
+    """The targets of a few rows, by products with their A that gradients pass; A is formed where it
+    has no factors.
 
-    AAᵀ = GKGᵀ with K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of 1e-16·S₁², as in an
-    eigendecomposition of AAᵀ itself.
+    AAᵀ = GKGᵀ with K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of
+    1e-16·S₁², as in an eigendecomposition of AAᵀ itself.
     """
     dim = x.shape[1]
     if factors is None:
@@ -216,7 +239,10 @@ def of_embeddings(X: Tensor, size: int, center: bool) -> Tensor:
     """The leading components (B, k) of the states X (B, D), float64, themselves."""
     everyone = gather_with_grad(X)
     if size > len(everyone):
-        raise InputError(f"size is {size}: {len(everyone)} texts have no more components, so lower it or add texts")
+        raise InputError(
+            f"size is {size}: {len(everyone)} texts have no more components, so lower "
+            "it or add texts"
+        )
     if center:
         everyone = everyone - everyone.mean(0)
     with torch.no_grad():
@@ -234,19 +260,25 @@ def _left_vectors(A: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _oriented(U: Tensor) -> Tensor:
-    """The columns of U (…, D, m), each with its entry of largest modulus positive (the first, if several tie)."""
+    """The columns of U (…, D, m), each with its entry of largest modulus positive (the first, if
+    several tie).
+    """
     size = U.abs()
-    # entries within rounding of the largest count as tied, so that the choice does not hang on the last bit
-    first = (size >= size.amax(-2, keepdim=True) * (1 - 1e-9)).to(torch.uint8).argmax(-2, keepdim=True)
+    # entries within rounding of the largest count as tied, so that the choice does not hang on the
+    # last bit
+    first = (
+        (size >= size.amax(-2, keepdim=True) * (1 - 1e-9)).to(torch.uint8).argmax(-2, keepdim=True)
+    )
     return U * torch.where(U.gather(-2, first) < 0, -1.0, 1.0)
 
 
 def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]) -> Tensor:
     """U·S = A·V (…, m) as it stands, with the gradient of A·V when A moves.
 
-    First-order perturbation of AᵀA: dvⱼ = Σᵢ vᵢ·(dN + dNᵀ)ᵢⱼ/(λⱼ − λᵢ) with N = (AV)ᵀA'V, A' being what moves. The
-    quotient by a gap g is taken as g/(g² + ε²): equal singular values turn freely in their plane, and no gradient
-    says how. `directions` are multiples of V, `times` takes V to A·V, with gradient.
+    First-order perturbation of AᵀA: dvⱼ = Σᵢ vᵢ·(dN + dNᵀ)ᵢⱼ/(λⱼ − λᵢ) with N = (AV)ᵀA'V, A' being
+    what moves. The quotient by a gap g is taken as g/(g² + ε²): equal singular values turn freely
+    in their plane, and no gradient says how. `directions` are multiples of V, `times` takes V to
+    A·V, with gradient.
     """
     if not times(directions[..., :1]).requires_grad:
         return US
@@ -274,9 +306,13 @@ def series_length(largest: float) -> int:
 
 
 def _randomized(A: Tensor, size: int, seed: int) -> Tensor:
-    """U_k·S_k (D, k) by the range finder of `torch.svd_lowrank(A, q=k, niter=2)` (Halko et al., 2011), seeded."""
+    """U_k·S_k (D, k) by the range finder of `torch.svd_lowrank(A, q=k, niter=2)` (Halko et al.,
+    2011), seeded.
+    """
     generator = torch.Generator().manual_seed(derive_seed(seed, "compress"))
-    Q = torch.linalg.qr(A @ torch.randn(len(A), size, generator=generator, dtype=A.dtype).to(A.device)).Q
+    Q = torch.linalg.qr(
+        A @ torch.randn(len(A), size, generator=generator, dtype=A.dtype).to(A.device)
+    ).Q
     for _ in range(2):
         Q = torch.linalg.qr(A.mT @ Q).Q
         Q = torch.linalg.qr(A @ Q).Q
@@ -285,12 +321,14 @@ def _randomized(A: Tensor, size: int, seed: int) -> Tensor:
 
 
 def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
-    """U (D, m) and S (m,), descending, of A ≈ USVᵀ with m ≤ count, or None where the method is not sure of them.
+    """U (D, m) and S (m,), descending, of A ≈ USVᵀ with m ≤ count, or None where the method is not
+    sure of them.
 
-    They are those of a matrix A' with ‖A' − A‖₂ ≤ TOLERANCE·S₁ in every direction asked for; with m < count, no
-    singular value above 2·TOLERANCE·S₁ is left out. Not sure are a spectrum so flat that the search would take longer
-    than a decomposition, and so many equal singular values that some may be hidden. Block Golub-Kahan-Lanczos (Golub,
-    Luk and Overton, 1981) from a fixed random start, fully reorthogonalised, in A's precision; bases are rows.
+    They are those of a matrix A' with ‖A' − A‖₂ ≤ TOLERANCE·S₁ in every direction asked for; with m
+    < count, no singular value above 2·TOLERANCE·S₁ is left out. Not sure are a spectrum so flat
+    that the search would take longer than a decomposition, and so many equal singular values that
+    some may be hidden. Block Golub-Kahan-Lanczos (Golub, Luk and Overton, 1981) from a fixed random
+    start, fully reorthogonalised, in A's precision; bases are rows.
     """
     size = len(A)
     if size < SMALLEST:
@@ -308,7 +346,8 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
         largest = largest or _norm(images[:stop] @ images[:stop].mT) ** 0.5
         block, coupling = _orthonormal(images[done:stop], right[:stop])
         missed = _norm(coupling)
-        if stop > count and stop % (2 * WIDTH) == 0 and missed > TOLERANCE * largest:  # not by the vectors asked for?
+        # Not by the vectors asked for?
+        if stop > count and stop % (2 * WIDTH) == 0 and missed > TOLERANCE * largest:
             U = torch.linalg.svd(images[:stop] @ right[:stop].mT).U
             missed = _norm(U[-WIDTH:, :count].mT @ coupling)
         if missed <= TOLERANCE * largest:  # Aᵀ·u leaves the right basis by no more
@@ -340,15 +379,27 @@ def _orthonormal(rows: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
     return rows, R
 
 
-def _rayleigh_ritz(A: Tensor, left: Tensor, images: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
-    """Singular vectors and values of QQᵀA, Q the rows of `left` and QᵀA those of `images`; None if more may hide."""
+def _rayleigh_ritz(
+    A: Tensor,
+    left: Tensor,
+    images: Tensor,
+    count: int,
+) -> tuple[Tensor, Tensor] | None:
+    """Singular vectors and values of QQᵀA, Q the rows of `left` and QᵀA those of `images`; None if
+    more may hide.
+    """
     wide = images.double()
     squares, W = torch.linalg.eigh(wide @ wide.mT)
     S, W = squares.flip(0)[:count].clamp_min(0).sqrt(), W.flip(1)[:, :count]
     small = 2 * TOLERANCE * float(S[0])
-    if len(S) < count and S[-1] > small and float(A.norm()) ** 2 - float(images.norm()) ** 2 > small**2:
+    if (
+        len(S) < count
+        and S[-1] > small
+        and float(A.norm()) ** 2 - float(images.norm()) ** 2 > small**2
+    ):
         return None
     crowded = S[: 1 - WIDTH] - S[WIDTH - 1 :] if len(S) >= WIDTH else S[:0]
     if bool(((crowded <= TOLERANCE * S[: len(crowded)]) & (S[: len(crowded)] > small)).any()):
-        return None  # WIDTH equal values: there may be more, with vectors that the start did not hold
+        # WIDTH equal values: there may be more, with vectors that the start did not hold
+        return None
     return left.mT @ W.to(left.dtype), S.to(left.dtype)

@@ -1,7 +1,7 @@
 """Gathering across processes so that the loss, and its gradient, equal those of one big batch.
 
-`accelerate`'s gather carries no gradient; the backward of this one adds up what every process asks of a row. With
-gradients averaged over processes, W processes of B rows train like one of W·B.
+`accelerate`'s gather carries no gradient; the backward of this one adds up what every process asks
+of a row. With gradients averaged over processes, W processes of B rows train like one of W·B.
 """
 
 from typing import Any

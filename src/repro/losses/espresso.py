@@ -1,4 +1,5 @@
-"""Losses on first dimensions: Matryoshka on several prefixes of one layer, ESE on one prefix of every layer.
+"""Losses on first dimensions: Matryoshka on several prefixes of one layer, ESE on one prefix of
+every layer.
 
 Kusupati et al. (2022), PROTOCOLS §2.4; Li et al. (2025), Eqs. 2-7, PROTOCOLS §2.5.
 """
@@ -22,33 +23,52 @@ from repro.types import InputError, check_dim, one_of
 
 
 def matryoshka(
-    loss: Callable[..., Tensor], dims: Sequence[int], weights: Sequence[float] | None = None
+    loss: Callable[..., Tensor],
+    dims: Sequence[int],
+    weights: Sequence[float] | None = None,
 ) -> Callable[..., Tensor]:
     """The loss with its own signature on every prefix: Σ over m of c_m·ℓ(z[:, :m]).
 
-    Every floating matrix among the arguments as wide as the first one, d, is cut to its first m columns; one of q·d
-    columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. All else passes as it is. `dims` are
-    the sizes m, increasing, to which d is not added, and `weights` c is 1 for each by default. InputError for sizes or
-    weights that do not fit, or, when called, for no matrix to cut.
+    Every floating matrix among the arguments as wide as the first one, d, is cut to its first m
+    columns; one of q·d columns, such as the classifier of `softmax_nli`, is q blocks of d, each
+    cut. All else passes as it is. `dims` are the sizes m, increasing, to which d is not added, and
+    `weights` c is 1 for each by default. InputError for sizes or weights that do not fit, or, when
+    called, for no matrix to cut.
     """
     sizes = [check_dim(dim) for dim in dims]
     if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):
-        raise InputError(f"dims are {list(dims)}: expected at least one size, increasing, none twice")
+        raise InputError(
+            f"dims are {list(dims)}: expected at least one size, increasing, none twice"
+        )
     shares = [1.0] * len(sizes) if weights is None else [float(weight) for weight in weights]
-    if len(shares) != len(sizes) or not all(math.isfinite(share) and share >= 0 for share in shares):
-        raise InputError(f"weights are {shares}: expected {len(sizes)} numbers of 0 or more, one for each size")
+    if len(shares) != len(sizes) or not all(
+        math.isfinite(share) and share >= 0 for share in shares
+    ):
+        raise InputError(
+            f"weights are {shares}: expected {len(sizes)} numbers of 0 or more, one for each size"
+        )
 
     @functools.wraps(loss)
     def nested(*args: Any, **options: Any) -> Tensor:
-        width = next((value.shape[1] for value in (*args, *options.values()) if _is_matrix(value)), None)
+        width = next(
+            (value.shape[1] for value in (*args, *options.values()) if _is_matrix(value)),
+            None,
+        )
         if width is None:
-            raise InputError("no floating matrix (n, d) among the arguments: nothing to take prefixes of")
+            raise InputError(
+                "no floating matrix (n, d) among the arguments: nothing to take prefixes of"
+            )
         if sizes[-1] > width:
-            raise InputError(f"dim {sizes[-1]} exceeds the {width} columns of the embeddings: leave it out")
+            raise InputError(
+                f"dim {sizes[-1]} exceeds the {width} columns of the embeddings: leave it out"
+            )
         parts = []
         for size, share in zip(sizes, shares, strict=True):
             cut = functools.partial(_prefix, width=width, size=size)
-            parts.append(share * loss(*map(cut, args), **{name: cut(value) for name, value in options.items()}))
+            parts.append(
+                share
+                * loss(*map(cut, args), **{name: cut(value) for name, value in options.items()})
+            )
         return torch.stack(parts).sum()
 
     return nested
@@ -79,24 +99,32 @@ def espresso(
 ) -> Tensor:
     """Learn-to-express and learn-to-compress over the layers of one batch.
 
-    With part(i) = α·ℓ(X_i[:, :k]) + β·align(X_i[:, :k], T_i), X_i the pooled states (B, D) of layers 0 … L:
+    With part(i) = α·ℓ(X_i[:, :k]) + β·align(X_i[:, :k], T_i), X_i the pooled states (B, D) of
+    layers 0 … L:
 
     `paper`: Σ over i = 1 … L−1 of part(i)/(1 + ln i) + part(L);
-    `code`: (1/(L−1))·Σ over i = 0 … L−2 of part(i)/(1 + ln(i+1)) + part(L) + α·ℓ(X_L), targets per batch, randomised.
+    `code`: (1/(L−1))·Σ over i = 0 … L−2 of part(i)/(1 + ln(i+1)) + part(L) + α·ℓ(X_L), targets per
+    batch, randomised.
 
-    `loss` is the base loss ℓ of one matrix of embeddings, `size` is k, and `config` has every switch, in place of
-    `form`. `log_weights` s (n,), from `initial_log_weights(n)`, are learned weights e^{−s}: `learned` adds Σ sᵢ so
-    that they have a finite optimum, `learned_literal` does not. `seed` is that of a randomised decomposition.
-    InputError for layers or `log_weights` that do not fit the switches.
+    `loss` is the base loss ℓ of one matrix of embeddings, `size` is k, and `config` has every
+    switch, in place of `form`. `log_weights` s (n,), from `initial_log_weights(n)`, are learned
+    weights e^{−s}: `learned` adds Σ sᵢ so that they have a finite optimum, `learned_literal` does
+    not. `seed` is that of a randomised decomposition. InputError for layers or `log_weights` that
+    do not fit the switches.
     """
-    config = ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")] if config is None else config
+    config = (
+        ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")] if config is None else config
+    )
     shallow = shallow_layers(len(layers), config)
     if layers[0].ndim != 2 or any(X.shape != layers[0].shape for X in layers):
         shapes = sorted({str(tuple(X.shape)) for X in layers})
         raise InputError(f"layers have shapes {', '.join(shapes)}: expected one shape (B, D)")
     check_dim(size, limit=layers[0].shape[1], what="size")
     if 0 in shallow and len(layers[0]) > 1 and bool((layers[0] == layers[0][:1]).all()):
-        warnings.warn("layer 0 is one vector for every text, as under `cls` pooling: use first_layer=1", stacklevel=2)
+        warnings.warn(
+            "layer 0 is one vector for every text, as under `cls` pooling: use first_layer=1",
+            stacklevel=2,
+        )
     targets = _targets(layers, [*shallow, len(layers) - 1], size, config, seed)
 
     def part(i: int) -> Tensor:
@@ -112,28 +140,39 @@ def espresso(
     if shallow:
         parts = torch.stack([part(i) for i in shallow])
         weights, penalty = _weights(parts, config, log_weights)
-        total = total + (weights * parts + penalty).sum() / (len(shallow) if config.reduction == "mean" else 1)
+        total = total + (weights * parts + penalty).sum() / (
+            len(shallow) if config.reduction == "mean" else 1
+        )
     return total
 
 
 def shallow_layers(count: int, config: EspressoConfig) -> range:
-    """Layers trained below the last of `count` (L + 1) layers; InputError where there is no last or first one."""
+    """Layers trained below the last of `count` (L + 1) layers; InputError where there is no last or
+    first one.
+    """
     last = count - 1
     if last < 1:
         raise InputError(f"{count} layers: expected layer 0 and at least one block's output")
     if config.first_layer > last:
-        raise InputError(f"first_layer is {config.first_layer}: the last layer is {last}, so expected 0 to {last}")
+        raise InputError(
+            f"first_layer is {config.first_layer}: the last layer is {last}, so "
+            f"expected 0 to {last}"
+        )
     return range(config.first_layer, last + config.last_shallow + 1)
 
 
 def layer_weights(n: int, kind: str = "log") -> Tensor:
-    """Weights (n,) of the shallow layers at positions 1 … n: 1/(1 + ln position), or 1 for `uniform`."""
+    """Weights (n,) of the shallow layers at positions 1 … n: 1/(1 + ln position), or 1 for
+    `uniform`.
+    """
     one_of(kind, LAYER_WEIGHTS, "layer_weights")
     return torch.ones(n) if kind == "uniform" else 1 / (1 + torch.arange(1, n + 1).log())
 
 
 def initial_log_weights(n: int) -> Tensor:
-    """Where the learned s of n shallow layers start, so that e^{−s} are the default weights: ln(1 + ln position)."""
+    """Where the learned s of n shallow layers start, so that e^{−s} are the default weights: ln(1 +
+    ln position).
+    """
     return -layer_weights(n).log()
 
 
@@ -143,7 +182,9 @@ def align(x: Tensor, target: Tensor, *, temperature: float = 1.0) -> Tensor:
     The divergence is averaged over rows; a temperature θ of 0 or less leaves it out.
     """
     if x.shape != target.shape or x.ndim != 2 or 0 in x.shape:
-        raise InputError(f"x has shape {tuple(x.shape)}, target {tuple(target.shape)}: expected (B, k) both")
+        raise InputError(
+            f"x has shape {tuple(x.shape)}, target {tuple(target.shape)}: expected (B, k) both"
+        )
     x = x if x.dtype == torch.float64 else x.float()
     target = target.to(x.dtype)
     with torch.autocast(x.device.type, enabled=False):
@@ -151,7 +192,12 @@ def align(x: Tensor, target: Tensor, *, temperature: float = 1.0) -> Tensor:
         if not temperature > 0:
             return squared
         found, wanted = (F.log_softmax(z / temperature, dim=-1) for z in (x, target))
-        return squared + temperature * F.kl_div(found, wanted, log_target=True, reduction="batchmean")
+        return squared + temperature * F.kl_div(
+            found,
+            wanted,
+            log_target=True,
+            reduction="batchmean",
+        )
 
 
 def compress_target(
@@ -164,17 +210,19 @@ def compress_target(
     center: bool = False,
     seed: int = 0,
 ) -> Tensor:
-    """Eqs. 3-5: T = X·U_k·S_k (B, k) of pooled states X (B, D), A = USVᵀ being the dependency matrix (D, D).
+    """Eqs. 3-5: T = X·U_k·S_k (B, k) of pooled states X (B, D), A = USVᵀ being the dependency
+    matrix (D, D).
 
-    `per_sentence` A = softmax(xxᵀ/√D), always decomposed exactly; `per_batch` A = softmax(XᵀX/√D), rows of X of all
-    processes, by `eigh` in double precision, `subspace` within a stated tolerance in a fraction of the time, or
-    `randomized`, two power iterations from a seeded start, as released. The softmax is of rows; each vector has its
-    entry of largest modulus positive. Gradients pass to an X that requires them, through the vectors too.
+    `per_sentence` A = softmax(xxᵀ/√D), always decomposed exactly; `per_batch` A = softmax(XᵀX/√D),
+    rows of X of all processes, by `eigh` in double precision, `subspace` within a stated tolerance
+    in a fraction of the time, or `randomized`, two power iterations from a seeded start, as
+    released. The softmax is of rows; each vector has its entry of largest modulus positive.
+    Gradients pass to an X that requires them, through the vectors too.
 
-    With strategy `embeddings` T is X·V_k of X itself, less its mean if `center`; with `max_k` X times the k columns of
-    A with the largest sums. T has X's precision, single at least, and is NaN where X is not finite. InputError for a k
-    beyond D, or beyond B with `embeddings`, options that do not go together, or gradients through a decomposition that
-    is not exact.
+    With strategy `embeddings` T is X·V_k of X itself, less its mean if `center`; with `max_k` X
+    times the k columns of A with the largest sums. T has X's precision, single at least, and is NaN
+    where X is not finite. InputError for a k beyond D, or beyond B with `embeddings`, options that
+    do not go together, or gradients through a decomposition that is not exact.
     """
     one_of(dependency, ("per_sentence", "per_batch"), "dependency")
     one_of(decomposition, DECOMPOSITIONS, "decomposition")
@@ -184,16 +232,20 @@ def compress_target(
     check_dim(size, limit=X.shape[1], what="size")
     if center and strategy != "embeddings":
         raise InputError(f"center applies to strategy 'embeddings', not to {strategy!r}")
-    approximate = strategy == "dependencies" and dependency == "per_batch" and decomposition != "eigh"
+    approximate = (
+        strategy == "dependencies" and dependency == "per_batch" and decomposition != "eigh"
+    )
     if approximate and X.requires_grad and torch.is_grad_enabled():
         raise InputError(
             f"no gradient through decomposition {decomposition!r}, whose vectors are not A's own: "
             "detach X (stop_gradient=True) or use 'eigh'"
         )
     X = X if X.dtype == torch.float64 else X.float()
-    sums = gather_with_grad(X.detach().sum().reshape(1))  # of all processes, which stop or gather together
+    # Of all processes, which stop or gather together
+    sums = gather_with_grad(X.detach().sum().reshape(1))
     if not bool(torch.isfinite(sums).all()):
-        return X.new_full((len(X), size), float("nan"))  # no decomposition: the loss is not finite, and says so
+        # No decomposition: the loss is not finite, and says so
+        return X.new_full((len(X), size), float("nan"))
     with torch.autocast(X.device.type, enabled=False):
         if strategy == "embeddings":
             target = of_embeddings(X.double(), size, center)
@@ -204,11 +256,15 @@ def compress_target(
     return target.to(X.dtype)
 
 
-def each_on_a_thread(work: Callable[[int, Tensor], Tensor], matrices: Sequence[Tensor]) -> list[Tensor]:
+def each_on_a_thread(
+    work: Callable[[int, Tensor], Tensor],
+    matrices: Sequence[Tensor],
+) -> list[Tensor]:
     """`work(index, matrix)` of each, in order and without gradient, each on one thread.
 
-    A small matrix gives several threads too little to share, and its result must not depend on how many there are. On
-    an accelerator, and with several processes, which must gather in one order, one comes after the other.
+    A small matrix gives several threads too little to share, and its result must not depend on how
+    many there are. On an accelerator, and with several processes, which must gather in one order,
+    one comes after the other.
     """
     alone, workers = torch.no_grad()(work), min(torch.get_num_threads(), len(matrices))
     if workers < 2 or matrices[0].device.type != "cpu" or world_size() > 1:
@@ -218,27 +274,45 @@ def each_on_a_thread(work: Callable[[int, Tensor], Tensor], matrices: Sequence[T
 
 
 def _targets(
-    layers: Sequence[Tensor], wanted: Sequence[int], size: int, config: EspressoConfig, seed: int
+    layers: Sequence[Tensor],
+    wanted: Sequence[int],
+    size: int,
+    config: EspressoConfig,
+    seed: int,
 ) -> dict[int, Tensor]:
-    """What the prefixes of the wanted layers should become; nothing where learn-to-compress is off."""
+    """What the prefixes of the wanted layers should become; nothing where learn-to-compress is
+    off.
+    """
     if not config.beta or config.strategy == "none":
         return {}
-    switches = {name: getattr(config, name) for name in ("dependency", "decomposition", "strategy", "center")}
+    switches = {
+        name: getattr(config, name)
+        for name in ("dependency", "decomposition", "strategy", "center")
+    }
 
     def target(i: int, X: Tensor) -> Tensor:
         return compress_target(X, size, **switches, seed=derive_seed(seed, "espresso", wanted[i]))
 
     states = [layers[i] for i in wanted]
-    found = each_on_a_thread(target, states) if config.stop_gradient else map(target, range(len(states)), states)
+    found = (
+        each_on_a_thread(target, states)
+        if config.stop_gradient
+        else map(target, range(len(states)), states)
+    )
     return dict(zip(wanted, found, strict=True))
 
 
-def _weights(parts: Tensor, config: EspressoConfig, log_weights: Tensor | None) -> tuple[Tensor, Tensor]:
+def _weights(
+    parts: Tensor,
+    config: EspressoConfig,
+    log_weights: Tensor | None,
+) -> tuple[Tensor, Tensor]:
     """Factors and additions (n,) of the shallow layers' parts (n,)."""
     kind, shape = config.layer_weights, None if log_weights is None else tuple(log_weights.shape)
     if shape != (tuple(parts.shape) if kind.startswith("learned") else None):
         raise InputError(
-            f"layer_weights is {kind!r} and log_weights has shape {shape}: learned kinds need those of "
+            f"layer_weights is {kind!r} and log_weights has shape {shape}: learned "
+            "kinds need those of "
             f"initial_log_weights({len(parts)}), the others take none"
         )
     if log_weights is None:

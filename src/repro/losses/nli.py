@@ -1,4 +1,6 @@
-"""Softmax classification of entailment pairs (Reimers & Gurevych, 2019; Wang et al., 2023, §5.2; PROTOCOLS §2.2)."""
+"""Softmax classification of entailment pairs (Reimers & Gurevych, 2019; Wang et al., 2023, §5.2;
+PROTOCOLS §2.2).
+"""
 
 import torch
 import torch.nn.functional as F
@@ -10,29 +12,43 @@ CLASSES = 3
 
 
 def nli_features(u: Tensor, v: Tensor, *, difference: str = "abs") -> Tensor:
-    """Features [u; v; |u − v|] of pairs (B, 3d), or [u; v; u − v] with `difference="signed"`, as Wang et al. print it.
+    """Features [u; v; |u − v|] of pairs (B, 3d), or [u; v; u − v] with `difference="signed"`, as
+    Wang et al. print it.
 
-    With the signed difference every logit is a part from u plus a part from v: no similarity can be expressed.
+    With the signed difference every logit is a part from u plus a part from v: no similarity can be
+    expressed.
     """
     one_of(difference, ("abs", "signed"), "difference")
     if u.shape != v.shape:
-        raise InputError(f"u has shape {tuple(u.shape)}, v {tuple(v.shape)}: expected one embedding per side")
+        raise InputError(
+            f"u has shape {tuple(u.shape)}, v {tuple(v.shape)}: expected one embedding per side"
+        )
     delta = u - v
     return torch.cat([u, v, delta.abs() if difference == "abs" else delta], dim=-1)
 
 
 def softmax_nli(
-    u: Tensor, v: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None = None, *, difference: str = "abs"
+    u: Tensor,
+    v: Tensor,
+    labels: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    difference: str = "abs",
 ) -> Tensor:
-    """Mean cross-entropy of the three classes, logits V[u; v; |u − v|] + c; embeddings are not normalised.
+    """Mean cross-entropy of the three classes, logits V[u; v; |u − v|] + c; embeddings are not
+    normalised.
 
-    Premises u and hypotheses v are (B, d), labels (B,) integers 0, 1 or 2, V = `weight` (3, 3d) and c = `bias` (3,);
-    `difference` is that of `nli_features`. InputError for a label outside 0 … 2, or for shapes that do not fit.
+    Premises u and hypotheses v are (B, d), labels (B,) integers 0, 1 or 2, V = `weight` (3, 3d) and
+    c = `bias` (3,); `difference` is that of `nli_features`. InputError for a label outside 0 … 2,
+    or for shapes that do not fit.
     """
     check_same_length(u=u, labels=labels)
     if len(bad := labels[(labels < 0) | (labels >= CLASSES)]):
         raise InputError(f"label {bad[0]}: expected 0, 1 or 2 (contradiction, entailment, neutral)")
     if weight.shape != (CLASSES, 3 * u.shape[-1]):
-        raise InputError(f"weight has shape {tuple(weight.shape)}: expected ({CLASSES}, {3 * u.shape[-1]})")
+        raise InputError(
+            f"weight has shape {tuple(weight.shape)}: expected ({CLASSES}, {3 * u.shape[-1]})"
+        )
     logits = F.linear(nli_features(u, v, difference=difference), weight, bias)
     return F.cross_entropy(logits.float(), labels)

@@ -9,8 +9,9 @@ else is read, whether the hooks see the hidden states that transformers returns 
 the last layer is read and every other is refused), whether the network is causal, and which module
 is its final norm.
 
-A causal decoder may be let see the whole sentence, as Li et al. (2025), §4.1, let Qwen1.5 and LLaMA2 (PROTOCOLS §8):
-attention says that it is causal by a flag, and a ready-made mask (B, 1, T, T) is used as it stands.
+A causal decoder may be let see the whole sentence, as Li et al. (2025), §4.1, let Qwen1.5 and
+LLaMA2 (PROTOCOLS §8): attention says that it is causal by a flag, and a ready-made mask (B, 1, T,
+T) is used as it stands.
 """
 
 import inspect
@@ -30,7 +31,7 @@ from repro.objectives import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
 LONGEST_TRIAL = 2**13
-"""tokens of the longest trial text; networks that read more have no table of positions"""
+"""Tokens of the longest trial text; networks that read more have no table of positions."""
 _COUNTING = Lock()
 
 
@@ -54,20 +55,20 @@ class Trial:
     blocks: nn.ModuleList
     n_layers: int
     layers_are_known: bool
-    """whether what enters and leaves the blocks are the hidden states that transformers returns"""
+    """Whether what enters and leaves the blocks are the hidden states that transformers returns."""
     reads_forwards: bool
-    """whether the first token's state stays the same whatever follows it"""
+    """Whether the first token's state stays the same whatever follows it."""
     norm_name: str | None = None
-    """dotted name of the norm after the last block; None where each block ends with its own"""
+    """Dotted name of the norm after the last block; None where each block ends with its own."""
     end_is_known: bool = False
-    """whether such a norm, or nothing at all, is what follows the last block"""
+    """Whether such a norm, or nothing at all, is what follows the last block."""
 
 
 class Backbone(nn.Module):
     """A network and its tokenizer; `forward` returns the states of the wanted layers.
 
-    With `bidirectional`, tokens of a decoder see those after them too. `final_norm` says which states pass the final
-    norm of a network that has one: `last`, `all` or `none`.
+    With `bidirectional`, tokens of a decoder see those after them too. `final_norm` says which
+    states pass the final norm of a network that has one: `last`, `all` or `none`.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Backbone(nn.Module):
         trial = try_network(model, self._trial_ids())
         self.blocks = trial.blocks
         self.n_layers = trial.n_layers
-        """L, the number of times that a block runs in a pass"""
+        """L, the number of times that a block runs in a pass."""
         self.layers_are_known, self.reads_forwards = trial.layers_are_known, trial.reads_forwards
         self._readings: dict[int, _Reading] = {}  # by thread
         self.blocks[0].register_forward_pre_hook(self._enter, with_kwargs=True)
@@ -119,7 +120,11 @@ class Backbone(nn.Module):
         """Whether a token sees only those before it."""
         return self.reads_forwards and not self.bidirectional
 
-    def tokenize(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], int]:
+    def tokenize(
+        self,
+        texts: Sequence[str],
+        max_length: int | None = None,
+    ) -> tuple[list[list[int]], int]:
         """Token ids with special tokens, and how many texts were cut at `max_length`."""
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(min(max_length or self.max_length, self.max_length))
@@ -137,7 +142,9 @@ class Backbone(nn.Module):
         if layer is None:
             return self.n_layers
         if not 0 <= layer <= self.n_layers:
-            raise InputError(f"layer {layer} of {self.name}: expected 0 (embedding output) to {self.n_layers}")
+            raise InputError(
+                f"layer {layer} of {self.name}: expected 0 (embedding output) to {self.n_layers}"
+            )
         if layer < self.n_layers:
             self._refuse_unknown_layers(f"layer {layer}")
         return layer
@@ -150,13 +157,21 @@ class Backbone(nn.Module):
                 "apart; only the last is read, at full depth"
             )
 
-    def forward(self, ids: Tensor, mask: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """States (B, T, D) of each wanted layer, by default the last; only blocks up to the deepest run.
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor | None = None,
+        layers: Sequence[int] | None = None,
+    ) -> list[Tensor]:
+        """States (B, T, D) of each wanted layer, by default the last; only blocks up to the deepest
+        run.
 
         Args:
             ids: token ids (B, T).
-            mask: attention mask (B, T); None means that nothing is padded. A decoder takes padding on either side.
-            layers: from 0 (embedding output) to L. State L passes the network's final norm by default, others do not.
+            mask: attention mask (B, T); None means that nothing is padded. A decoder takes padding
+                on either side.
+            layers: from 0 (embedding output) to L. State L passes the network's final norm by
+                default, others do not.
 
         Raises:
             InputError: for a layer out of range, or below L where layers cannot be told apart.
@@ -197,10 +212,13 @@ class Backbone(nn.Module):
             return told
         full = torch.ones_like(ids) if mask is None else mask
         if "position_ids" in known:
-            told["position_ids"] = (full.cumsum(-1) - 1).clamp_min(0)  # from 0, on whichever side the padding is
-        if self.bidirectional:  # every token sees all that is not padding: what is added to attention scores
+            # From 0, on whichever side the padding is
+            told["position_ids"] = (full.cumsum(-1) - 1).clamp_min(0)
+        # Every token sees all that is not padding: what is added to attention scores
+        if self.bidirectional:
             dtype = next(self.model.parameters()).dtype
-            hidden = torch.where(full.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]  # (B, 1, 1, T)
+            # (B, 1, 1, T)
+            hidden = torch.where(full.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]
             told["attention_mask"] = hidden.expand(-1, 1, full.shape[1], -1)  # (B, 1, T, T)
         return told
 
@@ -446,9 +464,13 @@ def _equal(one: Any, other: Any) -> bool:
 
 def block_lists(model: nn.Module) -> list[nn.ModuleList]:
     """The lists of modules, longest first: one of them are the blocks, as they run."""
-    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module)]
+    lists = [
+        module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module)
+    ]
     if not lists:
-        raise InputError(f"{type(model).__name__} has no list of blocks: layers cannot be told apart")
+        raise InputError(
+            f"{type(model).__name__} has no list of blocks: layers cannot be told apart"
+        )
     return sorted(lists, key=len, reverse=True)
 
 
@@ -457,8 +479,14 @@ def causal_parts(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if getattr(module, "is_causal", None) is True]
 
 
-def load_backbone(name_or_path: str, *, device: torch.device | str | None = None, **options: Any) -> Backbone:
-    """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
+def load_backbone(
+    name_or_path: str,
+    *,
+    device: torch.device | str | None = None,
+    **options: Any,
+) -> Backbone:
+    """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or
+    hub id.
 
     Options are those of `Backbone`; `device` None takes a CUDA accelerator if there is one.
 

@@ -1,8 +1,11 @@
-"""Encoders: texts in, embeddings out (PROTOCOLS §1). A network is backbone → pooling → optional head.
+"""Encoders: texts in, embeddings out (PROTOCOLS §1).
 
-Every text is tokenised and encoded once per call, whatever the number of layers read: equal texts are
-merged, batches are packed by token count with texts of like length, and the order is restored. On the CPU
-each thread encodes batches of its own: a row's bytes then do not depend on the number of threads.
+A network is backbone → pooling → optional head.
+
+Every text is tokenised and encoded once per call, whatever the number of layers read: equal texts
+are merged, batches are packed by token count with texts of like length, and the order is restored.
+On the CPU each thread encodes batches of its own: a row's bytes then do not depend on the number of
+threads.
 """
 
 import logging
@@ -28,11 +31,15 @@ from repro.types import Array, InputError, one_of, unit_rows
 log = logging.getLogger(__name__)
 READOUTS = ("encoder", "pooler")
 STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
-"""entries of a batch's states, padded tokens × hidden_dim; on the CPU few enough to stay in the cache"""
+"""Entries of a batch's states, padded tokens × hidden_dim; on the CPU few enough to stay in the
+cache.
+"""
 
 
 def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct texts in order of first appearance, and for each text the index of its distinct one."""
+    """The distinct texts in order of first appearance, and for each text the index of its distinct
+    one.
+    """
     if isinstance(texts, str):
         raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
     for i, text in enumerate(texts):
@@ -42,15 +49,20 @@ def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     try:
         "".join(index).encode()
     except UnicodeEncodeError as error:  # JSON can spell it, no tokenizer reads it
-        raise InputError(f"texts hold {error.object[error.start]!r}, half of a character: drop or repair it") from None
+        raise InputError(
+            f"texts hold {error.object[error.start]!r}, half of a character: drop or repair it"
+        ) from None
     return list(index), np.array([index[text] for text in texts], np.int64)
 
 
-def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) -> Iterator[NDArray[np.int64]]:
+def pack_by_tokens(
+    lengths: Sequence[int] | NDArray[np.integer],
+    budget: int,
+) -> Iterator[NDArray[np.int64]]:
     """Rows in batches of at most `budget` padded tokens, longest first, so padding is small.
 
-    A batch that is at least half full ends where the length changes: most then need no padding and no mask.
-    A row longer than the budget travels alone.
+    A batch that is at least half full ends where the length changes: most then need no padding and
+    no mask. A row longer than the budget travels alone.
     """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind="stable")
@@ -66,12 +78,19 @@ def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) ->
 
 
 class SentenceEncoder(nn.Module):
-    """A backbone with a pooling and, possibly, a pooler, or the parts of a published encoder in its place.
+    """A backbone with a pooling and, possibly, a pooler, or the parts of a published encoder in its
+    place.
 
     Readouts: `encoder` is h (n, hidden_dim), `pooler` is z (n, dim). Without a pooler, z is h.
     """
 
-    def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Head | None = None) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        pooling: str = "cls",
+        pooler: Head | None = None,
+    ) -> None:
         super().__init__()
         self.backbone, self.hidden_dim = backbone, backbone.hidden_dim
         self.pooling = one_of(pooling, NAMES, "pooling")
@@ -97,19 +116,25 @@ class SentenceEncoder(nn.Module):
         final_norm: str | None = None,
         prompt: str | None = "",
     ) -> "SentenceEncoder":
-        """Load a backbone, an encoder written by `save`, or a published one with all that follows its pooling.
+        """Load a backbone, an encoder written by `save`, or a published one with all that follows
+        its pooling.
 
         Args:
             name_or_path: `repro-tiny`, `all-MiniLM-L6-v2`, a local folder or a hub id.
-            dim: size of a fresh pooler; None keeps what follows the pooling in the folder, if anything does.
-            pooling: `cls`, `mean`, `last`, `avg_first_last`; None takes the one the folder records, else `cls`, or
-                `last` of a causal decoder. Another than the folder records leaves out what follows it there.
+            dim: size of a fresh pooler; None keeps what follows the pooling in the folder, if
+                anything does.
+            pooling: `cls`, `mean`, `last`, `avg_first_last`; None takes the one the folder records,
+                else `cls`, or `last` of a causal decoder. Another than the folder records leaves
+                out what follows it there.
             activation: of a fresh pooler, `tanh` or `identity`.
             seed: of a fresh pooler's weights.
             device: such as `cpu`, `cuda:0` or `mps`; None takes a CUDA accelerator if there is one.
-            bidirectional: let the tokens of a decoder see those after them; None takes what the folder records.
-            final_norm: which states pass the norm after the last block, `last`, `all` or `none`; None likewise.
-            prompt: put before every text: a name among the folder's prompts, or a text; None is the folder's default.
+            bidirectional: let the tokens of a decoder see those after them; None takes what the
+                folder records.
+            final_norm: which states pass the norm after the last block, `last`, `all` or `none`;
+                None likewise.
+            prompt: put before every text: a name among the folder's prompts, or a text; None is the
+                folder's default.
 
         Raises:
             InputError: for an unknown name, pooling, activation, final norm, prompt or device,
@@ -117,7 +142,13 @@ class SentenceEncoder(nn.Module):
                 their base has now, or `avg_first_last` where layers cannot be told apart.
         """
         seen: dict[str, Any] = {"bidirectional": bidirectional, "final_norm": final_norm}
-        backbone, pooling, head = read_encoder(name_or_path, pooling, with_head=dim is None, device=device, **seen)
+        backbone, pooling, head = read_encoder(
+            name_or_path,
+            pooling,
+            with_head=dim is None,
+            device=device,
+            **seen,
+        )
         if dim is not None:
             head = Pooler(backbone.hidden_dim, dim, activation=activation).initialise(seed)
         encoder = cls(backbone, pooling=pooling, pooler=head)
@@ -125,7 +156,9 @@ class SentenceEncoder(nn.Module):
         return encoder.to(backbone.device).eval()
 
     def save(self, folder: Path) -> None:
-        """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of adapters, only these."""
+        """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of
+        adapters, only these.
+        """
         write_encoder(folder, self.backbone, self.pooling, self.pooler)
 
     @property
@@ -138,7 +171,12 @@ class SentenceEncoder(nn.Module):
         """Embedding size: the pooler's, or the hidden size without one."""
         return self.hidden_dim if self.pooler is None else self.pooler.dim
 
-    def pooled(self, ids: Tensor, mask: Tensor | None, layers: Sequence[int] | None = None) -> list[Tensor]:
+    def pooled(
+        self,
+        ids: Tensor,
+        mask: Tensor | None,
+        layers: Sequence[int] | None = None,
+    ) -> list[Tensor]:
         """Pooled states h (B, D) of the wanted layers (by default the last), with gradient."""
         wanted = [self.n_layers] if layers is None else layers
         full = torch.ones_like(ids) if mask is None else mask
@@ -166,7 +204,8 @@ class SentenceEncoder(nn.Module):
         Args:
             texts: any sequence of strings; equal ones are encoded once and get identical rows.
             readout: `pooler` for z, `encoder` for h; the same without a pooler.
-            layer: 0 … L; below L the pooled state h of that layer is returned, and no later block runs.
+            layer: 0 … L; below L the pooled state h of that layer is returned, and no later block
+                runs.
             normalize: divide each row by its length; a zero row stays zero.
             progress: of the batches, on a terminal.
 
@@ -178,7 +217,10 @@ class SentenceEncoder(nn.Module):
         pooler = self.pooler if one_of(readout, READOUTS, "readout") == "pooler" else None
         depth = self.backbone.layer_index(layer)
         if depth < self.n_layers and pooler is not None:
-            self._warn(f"layer {depth} is below the last: its pooled state is returned, the pooler reads the last")
+            self._warn(
+                f"layer {depth} is below the last: its pooled state is returned, the "
+                "pooler reads the last"
+            )
             pooler = None
         X = self.encode_layers(texts, [depth], progress=progress)[0]
         if pooler is not None:
@@ -187,14 +229,27 @@ class SentenceEncoder(nn.Module):
         return unit_rows(X) if normalize else X
 
     def encode_layers(
-        self, texts: Sequence[str], layers: Sequence[int] | None = None, *, progress: bool = False
+        self,
+        texts: Sequence[str],
+        layers: Sequence[int] | None = None,
+        *,
+        progress: bool = False,
     ) -> Array:
-        """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32; errors as `encode`."""
-        wanted = list(range(self.n_layers + 1)) if layers is None else [self.backbone.layer_index(n) for n in layers]
+        """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32;
+        errors as `encode`.
+        """
+        wanted = (
+            list(range(self.n_layers + 1))
+            if layers is None
+            else [self.backbone.layer_index(n) for n in layers]
+        )
         if 0 in wanted and self.pooling == "cls":
             self._warn("layer 0 under cls pooling is one constant vector for every text")
         if self.pooling == "cls" and self.backbone.causal:
-            self._warn("cls pooling of a causal decoder reads a token that has seen no other: use mean or last")
+            self._warn(
+                "cls pooling of a causal decoder reads a token that has seen no other: "
+                "use mean or last"
+            )
         distinct, inverse = merge_equal(texts)
         places = np.unique(inverse, return_index=True)[1].tolist()  # where each first stands
         rows = np.zeros((len(wanted), len(distinct), self.hidden_dim), np.float32)
@@ -210,16 +265,26 @@ class SentenceEncoder(nn.Module):
         self.texts_encoded += len(distinct)
         self.texts_truncated += truncated
         if truncated:
-            log.info("%d of %d texts cut at %d tokens", truncated, len(distinct), self.backbone.max_length)
-        budget = STATE_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"] // self.hidden_dim
+            log.info(
+                "%d of %d texts cut at %d tokens",
+                truncated,
+                len(distinct),
+                self.backbone.max_length,
+            )
+        budget = (
+            STATE_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"] // self.hidden_dim
+        )
         batches = list(pack_by_tokens([len(row) for row in ids], budget))
 
-        @torch.no_grad()  # here, since it holds for one thread; inference mode would taint what a network caches
+        # Here, since it holds for one thread; inference mode would taint what a network caches
+        @torch.no_grad()
         def read(batch: NDArray[np.int64]) -> Array:
             h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
-        workers = min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
+        workers = (
+            min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
+        )
         bar = progress_bar(total=len(distinct), desc="encoding", show=progress)
         with bar, one_thread_each(workers) as side_by_side:
             for batch, h in zip(batches, side_by_side(read, batches), strict=True):
@@ -277,7 +342,9 @@ def _named(texts: Sequence[str], number: int) -> str:
 
 
 class LayerlessEncoder(ABC):
-    """One embedding per text and nothing in between: both readouts are the same matrix, and no layer can be read."""
+    """One embedding per text and nothing in between: both readouts are the same matrix, and no
+    layer can be read.
+    """
 
     dim: int  # embedding size
 
@@ -294,10 +361,15 @@ class LayerlessEncoder(ABC):
         normalize: bool = False,
         progress: bool = False,
     ) -> Array:
-        """Embed texts as a float32 matrix (n, dim), as `SentenceEncoder.encode` does; any layer is refused."""
+        """Embed texts as a float32 matrix (n, dim), as `SentenceEncoder.encode` does; any layer is
+        refused.
+        """
         one_of(readout, READOUTS, "readout")
         if layer is not None:
-            raise InputError(f"layer {layer}: {type(self).__name__} has no layers to choose from; leave layer at None")
+            raise InputError(
+                f"layer {layer}: {type(self).__name__} has no layers to choose from; "
+                "leave layer at None"
+            )
         distinct, inverse = merge_equal(texts)
         if not distinct:
             return np.zeros((0, self.dim), np.float32)
@@ -306,7 +378,7 @@ class LayerlessEncoder(ABC):
 
 
 Encoder: TypeAlias = SentenceEncoder | LayerlessEncoder
-"""anything that turns texts into embeddings: a trained network or a static baseline"""
+"""Anything that turns texts into embeddings: a trained network or a static baseline."""
 
 
 @dataclass(eq=False)
@@ -323,7 +395,13 @@ class Transformed(LayerlessEncoder):
 
 
 def load_modules(folder: Path) -> Encoder:
-    """The encoder that a folder's `modules.json` describes, both readouts its last part's; else mean pooling."""
+    """The encoder that a folder's `modules.json` describes, both readouts its last part's; else
+    mean pooling.
+    """
     pooling = None if (folder / "modules.json").is_file() else "mean"
     encoder = SentenceEncoder.load(str(folder), pooling=pooling)
-    return encoder if encoder.pooler is None else Transformed(encoder, encoder.pooler.project, encoder.dim)
+    return (
+        encoder
+        if encoder.pooler is None
+        else Transformed(encoder, encoder.pooler.project, encoder.dim)
+    )

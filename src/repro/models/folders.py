@@ -1,11 +1,14 @@
-"""Encoders on disk: ours, and those in the form of sentence-transformers, which is read and written.
+"""Encoders on disk: ours, and those in the form of sentence-transformers, which is read and
+written.
 
-Ours are the network in Hugging Face layout, or adapters beside a named one, and `encoder.json`, which says what neither
-does: pooling, pooler, how many tokens are read, and how the states are. Weights are safetensors.
+Ours are the network in Hugging Face layout, or adapters beside a named one, and `encoder.json`,
+which says what neither does: pooling, pooler, how many tokens are read, and how the states are.
+Weights are safetensors.
 
-A folder without it is a published encoder's: its `modules.json` lists the parts. Transformer, Pooling (mean, first or
-last token), Dense and Normalize are read; any other is refused rather than left out. Of a folder
-with a `truncate_dim` only so many numbers of what comes out last are read, as by a dense layer.
+A folder without it is a published encoder's: its `modules.json` lists the parts. Transformer,
+Pooling (mean, first or last token), Dense and Normalize are read; any other is refused rather than
+left out. Of a folder with a `truncate_dim` only so many numbers of what comes out last are read, as
+by a dense layer.
 
 What is exported needs nothing of this package: a shallower encoder lacks its upper blocks, and a
 linear reducer is a dense layer whose bias carries the mean that PCA subtracts.
@@ -49,7 +52,9 @@ if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder
 
 MODES = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
-"""our poolings to theirs: a switch for each in older releases, in newer ones one name, which may be ours"""
+"""Our poolings to theirs: a switch for each in older releases, in newer ones one name, which may be
+ours.
+"""
 OURS = {"cls": "cls", "mean": "mean", **{theirs: pooling for pooling, theirs in MODES.items()}}
 
 
@@ -57,7 +62,9 @@ OURS = {"cls": "cls", "mean": "mean", **{theirs: pooling for pooling, theirs in 
 
 
 def write_encoder(folder: Path, backbone: Backbone, pooling: str, pooler: Head | None) -> None:
-    """Write everything that loading needs; of a backbone with adapters, only these and what they stand beside."""
+    """Write everything that loading needs; of a backbone with adapters, only these and what they
+    stand beside.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     note: dict[str, Any] = {"pooling": pooling, "name": backbone.name, "pooler": None}
     note |= {key: getattr(backbone, key) for key in ("max_length", "bidirectional", "final_norm")}
@@ -75,13 +82,20 @@ def write_encoder(folder: Path, backbone: Backbone, pooling: str, pooler: Head |
 
 
 def read_encoder(
-    name_or_path: str, pooling: str | None, *, with_head: bool, device: str | None, **seen: Any
+    name_or_path: str,
+    pooling: str | None,
+    *,
+    with_head: bool,
+    device: str | None,
+    **seen: Any,
 ) -> tuple[Backbone, str, Head | None]:
-    """The network of a name or folder, its pooling, and what follows that, as a note of ours or published parts say.
+    """The network of a name or folder, its pooling, and what follows that, as a note of ours or
+    published parts say.
 
-    Where no pooling is recorded it is the last token of a causal decoder, the first of others. With another one than
-    is recorded by a published encoder, the states alone are read: nothing after the pooling was made for them. What is
-    `seen` (bidirectional, final_norm) is as recorded where it is None.
+    Where no pooling is recorded it is the last token of a causal decoder, the first of others. With
+    another one than is recorded by a published encoder, the states alone are read: nothing after
+    the pooling was made for them. What is `seen` (bidirectional, final_norm) is as recorded where
+    it is None.
     """
     folder = locate(name_or_path)
     note: dict[str, Any] = read_json(folder, "encoder.json", {})
@@ -123,7 +137,9 @@ def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | Non
     except (OSError, TypeError, SafetensorError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise
-        raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
+        raise InputError(
+            f"{file} cannot be read ({error}): the encoder folder is damaged"
+        ) from error
     return head
 
 
@@ -138,8 +154,12 @@ def own_pooling(folder: Path) -> str | None:
     if not note:
         return "mean" if kinds else None
     mode = note.get("pooling_mode")
-    switches = [name for name, value in note.items() if name.startswith("pooling_mode_") and value is True]
-    modes = [name.removeprefix("pooling_mode_") for name in switches] or (mode if isinstance(mode, list) else [mode])
+    switches = [
+        name for name, value in note.items() if name.startswith("pooling_mode_") and value is True
+    ]
+    modes = [name.removeprefix("pooling_mode_") for name in switches] or (
+        mode if isinstance(mode, list) else [mode]
+    )
     own = OURS.get(str(modes[0])) if len(modes) == 1 else None
     if own is None:
         asked = f"{path} of {folder} asks for pooling {switches or mode}"
@@ -179,7 +199,8 @@ def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
             parts.append(Unit())
         elif (kind, path) != ("Transformer", "") and (kind != "Pooling" or parts):
             raise InputError(
-                f"{folder}/modules.json has the part {kind} in {path!r}: only a Transformer at the top of the folder, "
+                f"{folder}/modules.json has the part {kind} in {path!r}: only a "
+                "Transformer at the top of the folder, "
                 "Pooling, Dense and Normalize are read, in this order"
             )
     width = Parts(hidden_dim, parts).dim
@@ -204,18 +225,27 @@ def cut_to(chain: list[Any], width: int, dim: int | None) -> None:
 
 
 def prompt_of(name_or_path: str, asked: str | None) -> str:
-    """The text before every text: `asked` itself, or the prompt of that name; None is the default prompt, if any."""
+    """The text before every text: `asked` itself, or the prompt of that name; None is the default
+    prompt, if any.
+    """
     folder = locate(name_or_path)
     note = read_json(folder, "config_sentence_transformers.json", {})
     prompts: Mapping[str, Any] = note.get("prompts") or {}
     if asked is not None and asked not in prompts and re.fullmatch(r"[\w-]+", asked):
         raise InputError(
-            f"prompt {asked!r}: {name_or_path} names {', '.join(prompts) or 'no prompts'}; a text of your own ends in "
+            f"prompt {asked!r}: {name_or_path} names "
+            f"{', '.join(prompts) or 'no prompts'}; a text of your own ends in "
             f"a space or a sign, such as {asked + ': '!r}"
         )
-    text = str(prompts.get(note.get("default_prompt_name"), "") if asked is None else prompts.get(asked, asked))
+    text = str(
+        prompts.get(note.get("default_prompt_name"), "")
+        if asked is None
+        else prompts.get(asked, asked)
+    )
     if text and read_json(folder, "1_Pooling/config.json", {}).get("include_prompt") is False:
-        raise InputError(f"the pooling of {name_or_path} leaves a prompt's tokens out, which is not read here")
+        raise InputError(
+            f"the pooling of {name_or_path} leaves a prompt's tokens out, which is not read here"
+        )
     return text
 
 
@@ -224,10 +254,16 @@ def _read_dense(folder: Path, path: str) -> Dense:
     activation = str(note.get("activation_function", "Tanh")).rpartition(".")[2]
     if activation not in ACTIVATIONS or not {"in_features", "out_features"} <= set(note):
         raise InputError(
-            f"{folder}/{path}/config.json: expected in_features, out_features and an activation among "
+            f"{folder}/{path}/config.json: expected in_features, out_features and an "
+            "activation among "
             f"{', '.join(ACTIVATIONS)}, found {activation!r} and {', '.join(note) or 'nothing'}"
         )
-    layer = Dense(int(note["in_features"]), int(note["out_features"]), bool(note.get("bias", True)), activation)
+    layer = Dense(
+        int(note["in_features"]),
+        int(note["out_features"]),
+        bool(note.get("bias", True)),
+        activation,
+    )
     weights = file_of(folder, f"{path}/model.safetensors")
     if weights is None:
         raise InputError(f"{folder}/{path} has no {WEIGHTS_MISSING}")
@@ -262,7 +298,8 @@ def export_folder(
     """Write an encoder for `SentenceTransformer(folder)`.
 
     Args:
-        encoder: what is written; with its pooler, unless `layer` is below the last. Cut to `layer` in passing.
+        encoder: what is written; with its pooler, unless `layer` is below the last. Cut to `layer`
+            in passing.
         folder: a new or empty folder.
         layer: stop after this layer; the blocks above are not written.
         dim: keep the first so many numbers of what comes out last.
@@ -271,8 +308,9 @@ def export_folder(
         normalize: end with rows of length 1.
 
     Raises:
-        InputError: for a folder with something in it, sizes that do not fit, or what sentence-transformers cannot
-            express: another pooling, bidirectional attention, adapters, layer 0.
+        InputError: for a folder with something in it, sizes that do not fit, or what
+            sentence-transformers cannot express: another pooling, bidirectional attention,
+            adapters, layer 0.
     """
     refuse_full(folder)
     backbone = encoder.backbone
@@ -290,7 +328,9 @@ def export_folder(
     cut_to(chain, width, None if dim is None else check_dim(dim, limit=width))
     chain += [Unit()] * normalize
     pairs = pairwise([None, *chain])  # rows of length 1 stay as they are
-    chain = [part for before, part in pairs if not (isinstance(before, Unit) and isinstance(part, Unit))]
+    chain = [
+        part for before, part in pairs if not (isinstance(before, Unit) and isinstance(part, Unit))
+    ]
     if depth < encoder.n_layers:
         backbone.keep(depth)
     with disk_full_explained(folder):
@@ -302,7 +342,9 @@ def export_folder(
 
 def _check_expressible(encoder: "SentenceEncoder", depth: int, *, fitted: bool) -> None:
     backbone = encoder.backbone
-    unlike = backbone.final_norm == "none" or (depth < encoder.n_layers and backbone.final_norm != "all")
+    unlike = backbone.final_norm == "none" or (
+        depth < encoder.n_layers and backbone.final_norm != "all"
+    )
     norm = f"layer {depth} is read without the network's final norm "
     norm += f"(final_norm={backbone.final_norm}), which a written network applies: "
     if fitted:
@@ -310,10 +352,19 @@ def _check_expressible(encoder: "SentenceEncoder", depth: int, *, fitted: bool) 
     else:
         norm += "give --final-norm all, or load the encoder with final_norm='all'"
     for wrong, why in (
-        (encoder.pooling not in MODES, f"sentence-transformers has no {encoder.pooling} pooling, only {tuple(MODES)}"),
+        (
+            encoder.pooling not in MODES,
+            f"sentence-transformers has no {encoder.pooling} pooling, only {tuple(MODES)}",
+        ),
         (depth < 1, "layer 0 is the embedding output: a folder needs at least one block"),
-        (backbone.bidirectional, "attention both ways is set by code that a folder does not bring along"),
-        (backbone.lora is not None, "the encoder holds adapters, for which such a folder has no place"),
+        (
+            backbone.bidirectional,
+            "attention both ways is set by code that a folder does not bring along",
+        ),
+        (
+            backbone.lora is not None,
+            "the encoder holds adapters, for which such a folder has no place",
+        ),
         (backbone.norm_name is not None and unlike, norm),
     ):
         if wrong:
@@ -323,11 +374,18 @@ def _check_expressible(encoder: "SentenceEncoder", depth: int, *, fitted: bool) 
 def _chain(head: Head | None) -> list[Any]:
     """A pooler or the parts of a published encoder, as what is written."""
     if isinstance(head, Pooler):
-        return [_dense(head.state_dict(), head.activation.capitalize()), *([Unit()] if head.normalize else [])]
+        return [
+            _dense(head.state_dict(), head.activation.capitalize()),
+            *([Unit()] if head.normalize else []),
+        ]
     return list(head.parts) if isinstance(head, Parts) else []
 
 
-def _dense(weights: Mapping[str, Tensor], activation: str = "Identity", dim: int | None = None) -> Dense:
+def _dense(
+    weights: Mapping[str, Tensor],
+    activation: str = "Identity",
+    dim: int | None = None,
+) -> Dense:
     """A layer with the weights of a pooler or dense layer, cut to the first `dim` outputs."""
     outputs, inputs = weights["linear.weight"][:dim].shape
     layer = Dense(inputs, outputs, "linear.bias" in weights, activation)
@@ -336,14 +394,19 @@ def _dense(weights: Mapping[str, Tensor], activation: str = "Identity", dim: int
 
 
 def _write_parts(folder: Path, encoder: "SentenceEncoder", chain: Sequence[nn.Module]) -> None:
-    """All but the network: settings of tokenizer, pooling and prompt, and a folder for each part that follows."""
+    """All but the network: settings of tokenizer, pooling and prompt, and a folder for each part
+    that follows.
+    """
     backbone = encoder.backbone
     modes = {f"pooling_mode_{name}": MODES[encoder.pooling] == name for name in MODES.values()}
     padding = backbone.tokenizer.id_to_token(backbone.pad_id)
     tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": padding}
     notes: dict[str, Any] = {
         "tokenizer_config.json": {**tokens, "model_max_length": backbone.max_length},
-        "sentence_bert_config.json": {"max_seq_length": backbone.max_length, "do_lower_case": False},
+        "sentence_bert_config.json": {
+            "max_seq_length": backbone.max_length,
+            "do_lower_case": False,
+        },
         "1_Pooling/config.json": {"word_embedding_dimension": encoder.hidden_dim, **modes},
     }
     if encoder.prompt:
@@ -355,13 +418,24 @@ def _write_parts(folder: Path, encoder: "SentenceEncoder", chain: Sequence[nn.Mo
         (folder / paths[-1]).mkdir()
         if isinstance(part, Dense):
             inputs, outputs, bias, activation = part.settings.values()
-            kind = f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
-            note = {"in_features": inputs, "out_features": outputs, "bias": bias, "activation_function": kind}
+            module = "linear" if activation == "Identity" else "activation"
+            kind = f"torch.nn.modules.{module}.{activation}"
+            note = {
+                "in_features": inputs,
+                "out_features": outputs,
+                "bias": bias,
+                "activation_function": kind,
+            }
             notes[f"{paths[-1]}/config.json"] = note
             save_file(part.state_dict(), folder / paths[-1] / "model.safetensors")
     package = "sentence_transformers.models"  # module names that every version since 2.0 reads
     notes["modules.json"] = [
-        {"idx": i, "name": str(i), "path": path, "type": f"{package}.{path.partition('_')[2] or 'Transformer'}"}
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": f"{package}.{path.partition('_')[2] or 'Transformer'}",
+        }
         for i, path in enumerate(paths)
     ]
     for name, values in notes.items():

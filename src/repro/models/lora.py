@@ -1,7 +1,9 @@
-"""Low-rank adapters beside a backbone's linear layers: y = x Wᵀ + b + (α/r) x Aᵀ Bᵀ (Hu et al., 2022, Eq. 3).
+"""Low-rank adapters beside a backbone's linear layers: y = x Wᵀ + b + (α/r) x Aᵀ Bᵀ (Hu et al.,
+2022, Eq. 3).
 
-Only A (r, d_in) and B (d_out, r) are trained, r(d_in + d_out) numbers a layer; W stays as it was published. Also the
-one importer of peft, inside the functions: loading it takes a quarter of a second that few encoders need.
+Only A (r, d_in) and B (d_out, r) are trained, r(d_in + d_out) numbers a layer; W stays as it was
+published. Also the one importer of peft, inside the functions: loading it takes a quarter of a
+second that few encoders need.
 """
 
 import hashlib
@@ -23,12 +25,15 @@ from repro.types import InputError
 
 
 def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
-    """Put an adapter beside every targeted linear layer, in place; from then on only adapters are trainable.
+    """Put an adapter beside every targeted linear layer, in place; from then on only adapters are
+    trainable.
 
-    B starts at 0, so outputs are unchanged until a step is taken. The same seed gives the same A on every device.
+    B starts at 0, so outputs are unchanged until a step is taken. The same seed gives the same A on
+    every device.
 
     Raises:
-        InputError: for a target that no linear layer inside the blocks is called, or a backbone with adapters.
+        InputError: for a target that no linear layer inside the blocks is called, or a backbone
+            with adapters.
     """
     from peft import LoraConfig as PeftConfig
     from peft import inject_adapter_in_model
@@ -41,17 +46,22 @@ def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "lora", config.rank))
         inject_adapter_in_model(settings, backbone.model.cpu())
-    backbone.model.to(device).train(backbone.training)  # new layers start in training mode, with dropout
+    # New layers start in training mode, with dropout
+    backbone.model.to(device).train(backbone.training)
     backbone.lora = config
     return backbone
 
 
 def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
-    """Full names of the linear layers inside the blocks, or of those whose last part is among `names`."""
+    """Full names of the linear layers inside the blocks, or of those whose last part is among
+    `names`.
+    """
     inside = {id(module) for module in backbone.blocks.modules() if isinstance(module, nn.Linear)}
     linear = [name for name, module in backbone.model.named_modules() if id(module) in inside]
     if not linear:
-        raise InputError(f"{backbone.name} has no linear layers inside its blocks: adapters have no place there")
+        raise InputError(
+            f"{backbone.name} has no linear layers inside its blocks: adapters have no place there"
+        )
     ends = sorted({name.rpartition(".")[2] for name in linear})
     for unknown in set(names) - set(ends):
         where = f"no linear layer inside the blocks of {backbone.name} is called {unknown!r}"
@@ -65,33 +75,50 @@ def adapter_weights(backbone: Backbone) -> dict[str, Tensor]:
 
 
 def base_digest(backbone: Backbone) -> str:
-    """Digest of the network's own weights, without adapters: sixteen hex digits, on whatever device."""
+    """Digest of the network's own weights, without adapters: sixteen hex digits, on whatever
+    device.
+    """
     found = hashlib.sha256()
     for name, weight in sorted(backbone.model.state_dict().items()):
         if ".lora_" not in name:
-            found.update(f"{name.replace('.base_layer', '')} {weight.dtype} {tuple(weight.shape)}".encode())
+            found.update(
+                f"{name.replace('.base_layer', '')} {weight.dtype} {tuple(weight.shape)}".encode()
+            )
             found.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
     return found.hexdigest()[:16]
 
 
 def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
-    """Write the adapters alone, and return what `load_adapters` must know: the base, its digest, the depth kept."""
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in adapter_weights(backbone).items()}
+    """Write the adapters alone, and return what `load_adapters` must know: the base, its digest,
+    the depth kept.
+    """
+    weights = {
+        name: weight.detach().cpu().contiguous()
+        for name, weight in adapter_weights(backbone).items()
+    }
     save_file(weights, folder / ADAPTER_WEIGHTS)
-    named = backbone.name in (*SHIPPED, MINILM) or is_hub_id(backbone.name)  # other folders are found from anywhere
+    # Other folders are found from anywhere
+    named = backbone.name in (*SHIPPED, MINILM) or is_hub_id(backbone.name)
     name = backbone.name if named else str(Path(os.path.expanduser(backbone.name)).resolve())
     return {"name": name, "digest": base_digest(backbone), "layers": backbone.n_layers}
 
 
-def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: dict[str, Any]) -> None:
+def load_adapters(
+    backbone: Backbone,
+    folder: Path,
+    config: LoraConfig,
+    base: dict[str, Any],
+) -> None:
     """Put the adapters of a folder beside the layers of their base."""
     if backbone.n_layers > base["layers"]:
         backbone.keep(base["layers"])
     found = base_digest(backbone)
     if found != base["digest"]:
         raise InputError(
-            f"the adapters in {folder} were trained beside {base['name']} with weights {base['digest']}, but those it "
-            f"has here are {found}: put the network back that was there, or train the adapters again"
+            f"the adapters in {folder} were trained beside {base['name']} with "
+            f"weights {base['digest']}, but those it "
+            f"has here are {found}: put the network back that was there, or train the "
+            "adapters again"
         )
     add_lora(backbone, config, seed=0)
     file = folder / ADAPTER_WEIGHTS
@@ -100,9 +127,13 @@ def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: di
     except (OSError, SafetensorError) as error:
         if is_out_of_memory(error):
             raise
-        raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
+        raise InputError(
+            f"{file} cannot be read ({error}): the encoder folder is damaged"
+        ) from error
     places = adapter_weights(backbone)
-    if {name: tensor.shape for name, tensor in weights.items()} != {n: p.shape for n, p in places.items()}:
+    if {name: tensor.shape for name, tensor in weights.items()} != {
+        n: p.shape for n, p in places.items()
+    }:
         raise InputError(f"{file} does not fit {base['name']}: the encoder folder is damaged")
     for name, weight in weights.items():
         places[name].data.copy_(weight)

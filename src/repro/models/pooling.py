@@ -1,7 +1,7 @@
 """From token states (B, T, D) to one embedding per text (PROTOCOLS §1).
 
-A pooling gives h (B, D); after it there may stand a head, which gives z (B, dim): Wang's pooler, or what a published
-encoder brings along.
+A pooling gives h (B, D); after it there may stand a head, which gives z (B, dim): Wang's pooler, or
+what a published encoder brings along.
 """
 
 from collections import OrderedDict
@@ -35,17 +35,26 @@ def last(states: Tensor, mask: Tensor) -> Tensor:
 
 POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"cls": cls, "mean": mean, "last": last}
 AVG_FIRST_LAST = "avg_first_last"
-"""mean pooling of (states of block 1 + states of block L)/2; block 1, not the embeddings (SimCSE issue 285)"""
+"""Mean pooling of (states of block 1 + states of block L)/2; block 1, not the embeddings (SimCSE
+issue 285).
+"""
 NAMES = (*POOLINGS, AVG_FIRST_LAST)
-ACTIVATIONS: dict[str, type[nn.Module]] = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU}
-"""activations of published dense layers, by the name that sentence-transformers writes"""
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "Tanh": nn.Tanh,
+    "Identity": nn.Identity,
+    "ReLU": nn.ReLU,
+    "GELU": nn.GELU,
+}
+"""Activations of published dense layers, by the name that sentence-transformers writes."""
 
 
 def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
     """Pool token states (B, T, D) to h (B, D) by one of `POOLINGS`."""
     empty = mask.sum(1) == 0
     if bool(empty.any()):
-        raise InputError(f"text {int(empty.nonzero()[0])} of the batch has no unmasked token: nothing to pool")
+        raise InputError(
+            f"text {int(empty.nonzero()[0])} of the batch has no unmasked token: nothing to pool"
+        )
     return POOLINGS[pooling](states, mask)
 
 
@@ -54,7 +63,7 @@ class Head(nn.Module):
 
     dim: int
     settings: Any
-    """what its constructor takes, after the hidden size"""
+    """What its constructor takes, after the hidden size."""
 
     @torch.no_grad()
     def project(self, h: Array) -> Array:
@@ -65,10 +74,18 @@ class Head(nn.Module):
 
 
 class Pooler(Head):
-    """Wang's layer that is resized, z = activation(h Wᵀ + b): d(D + 1) parameters, d may exceed D (2023, §2)."""
+    """Wang's layer that is resized, z = activation(h Wᵀ + b): d(D + 1) parameters, d may exceed D
+    (2023, §2).
+    """
 
     def __init__(
-        self, hidden_dim: int, dim: int, *, activation: str = "tanh", bias: bool = True, normalize: bool = False
+        self,
+        hidden_dim: int,
+        dim: int,
+        *,
+        activation: str = "tanh",
+        bias: bool = True,
+        normalize: bool = False,
     ) -> None:
         super().__init__()
         self.hidden_dim, self.dim = hidden_dim, check_dim(dim)
@@ -99,7 +116,12 @@ class Dense(nn.Sequential):
     def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
         layer = nn.Linear(inputs, outputs, bias=bias)
         super().__init__(OrderedDict(linear=layer, activation=ACTIVATIONS[activation]()))
-        self.settings: dict[str, Any] = dict(inputs=inputs, outputs=outputs, bias=bias, activation=activation)
+        self.settings: dict[str, Any] = dict(
+            inputs=inputs,
+            outputs=outputs,
+            bias=bias,
+            activation=activation,
+        )
 
 
 class Unit(nn.Module):
@@ -111,7 +133,9 @@ class Unit(nn.Module):
 
 
 class Parts(Head):
-    """All that follows the pooling of a published encoder, `Dense` and `Unit` in order, in the place of a pooler."""
+    """All that follows the pooling of a published encoder, `Dense` and `Unit` in order, in the
+    place of a pooler.
+    """
 
     def __init__(self, hidden_dim: int, parts: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -120,7 +144,9 @@ class Parts(Head):
         self.dim = hidden_dim
         for settings in filter(None, self.settings):
             if (takes := settings["inputs"]) != self.dim:
-                raise InputError(f"a dense layer takes {takes} numbers, what comes before it gives {self.dim}")
+                raise InputError(
+                    f"a dense layer takes {takes} numbers, what comes before it gives {self.dim}"
+                )
             self.dim = settings["outputs"]
 
     def forward(self, h: Tensor) -> Tensor:

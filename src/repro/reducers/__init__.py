@@ -16,7 +16,18 @@ from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, InputError, one_of
 
-_KINDS: tuple[type[Reducer], ...] = (Truncate, Centred, PCA, SVD, GRP, KPCA, Autoencoder, Isomap, LLE, SBERTLP)
+_KINDS: tuple[type[Reducer], ...] = (
+    Truncate,
+    Centred,
+    PCA,
+    SVD,
+    GRP,
+    KPCA,
+    Autoencoder,
+    Isomap,
+    LLE,
+    SBERTLP,
+)
 REDUCERS = {kind.__name__.lower(): kind for kind in _KINDS}
 SLOW = ("kpca", "autoencoder")  # those whose output is kept in the store
 
@@ -32,19 +43,30 @@ def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) 
     valid = [key for key in accepted if key != "seed"]
     for key in params:
         if key not in valid:
-            raise InputError(f"{name} has no parameter {key!r}: it takes {', '.join(valid) or 'none'}")
+            raise InputError(
+                f"{name} has no parameter {key!r}: it takes {', '.join(valid) or 'none'}"
+            )
     if "seed" in accepted:
         params["seed"] = seed
     return reducer(n_components, **params)
 
 
 def reduced(
-    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
+    name: str,
+    fit: Array,
+    X: Array,
+    dims: Sequence[int],
+    store: Store,
+    *,
+    seed: int = 0,
+    **params: Any,
 ) -> Iterator[tuple[int, Array]]:
-    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
+    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y
+    (n, dim) float32.
 
-    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
-    min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the terminal is told.
+    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each.
+    Dims beyond min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the
+    terminal is told.
     """
 
     def output(dim: int) -> Array:

@@ -1,4 +1,5 @@
-"""The autoencoder: a network that must rebuild X from a few numbers, x → φ(W₁x + b₁) → W₂· + b₂ (PROTOCOLS §4.5).
+"""The autoencoder: a network that must rebuild X from a few numbers, x → φ(W₁x + b₁) → W₂· + b₂
+(PROTOCOLS §4.5).
 
 The one reducer that needs torch, and only while it trains: a fitted one transforms with numpy.
 """
@@ -30,7 +31,9 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def forward(X: Array, layers: list[Layer], activation: str, *, affine: bool) -> Array:
-    """X (n, in) through the layers, φ after each; `affine` leaves it out after the last, as decoders do."""
+    """X (n, in) through the layers, φ after each; `affine` leaves it out after the last, as
+    decoders do.
+    """
     for i, (W, b) in enumerate(layers):
         X = X @ W.T.astype(X.dtype) + b.astype(X.dtype)  # (n, out)
         if not affine or i < len(layers) - 1:
@@ -50,22 +53,27 @@ def initial_layers(sizes: list[int], rng: np.random.Generator) -> list[Layer]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Autoencoder(Reducer):
-    """Network trained by Adam to rebuild centred rows, on one thread; its narrowest layer is the embedding.
+    """Network trained by Adam to rebuild centred rows, on one thread; its narrowest layer is the
+    embedding.
 
-    The decoder ends affine, so with one layer on each side no activation rebuilds the fitted rows better than pca
-    does (Eckart and Young, 1936). There is no prefix: every size is a training of its own.
+    The decoder ends affine, so with one layer on each side no activation rebuilds the fitted rows
+    better than pca does (Eckart and Young, 1936). There is no prefix: every size is a training of
+    its own.
 
-    Fitted, it has `encoder_` and `decoder_` (weights and biases), `mean_` (D,), `losses_` (epochs, 2) of training and
-    held-out rows, `best_epoch_`, and `explained_variance_ratio_` (1,), what all units together rebuild.
+    Fitted, it has `encoder_` and `decoder_` (weights and biases), `mean_` (D,), `losses_` (epochs,
+    2) of training and held-out rows, `best_epoch_`, and `explained_variance_ratio_` (1,), what all
+    units together rebuild.
 
     Args:
         n_components: up to D.
-        hidden_layers: sizes between D and `n_components`, mirrored in the decoder; none gives a single hidden layer.
+        hidden_layers: sizes between D and `n_components`, mirrored in the decoder; none gives a
+            single hidden layer.
         activation: tanh, relu, sigmoid or identity, after every layer but the last.
         learning_rate: of Adam.
         batch_size: rows per step.
         epochs: at most so many passes.
-        validation: share of the rows held out to choose the epoch that is kept; 0 chooses by the training loss.
+        validation: share of the rows held out to choose the epoch that is kept; 0 chooses by the
+            training loss.
         patience: epochs without improvement after which training stops.
         progress: show a bar of epochs.
         seed: of initial weights, held-out rows and order of rows.
@@ -85,7 +93,8 @@ class Autoencoder(Reducer):
         """Y itself at its own size; InputError for any other, which is a training of its own."""
         if check_dim(n_components, limit=Y.shape[1], what="n_components") < Y.shape[1]:
             raise InputError(
-                f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its units have no order, "
+                f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its "
+                "units have no order, "
                 f"so fit one with n_components={n_components}"
             )
         return Y
@@ -95,14 +104,19 @@ class Autoencoder(Reducer):
         for what in ("batch_size", "epochs", "patience"):
             check_dim(getattr(self, what), what=what)
         if not 0 <= self.validation < 1:
-            raise InputError(f"validation is {self.validation}: expected a share from 0 to below 1, such as 0.1")
+            raise InputError(
+                f"validation is {self.validation}: expected a share from 0 to below 1, such as 0.1"
+            )
         check_positive(self, "learning_rate")
         D = X.shape[1]
         count = check_size(self.n_components, D, f"the columns of X, {D}")
         inner = [check_dim(size, what="a size in hidden_layers") for size in self.hidden_layers]
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_.astype(X.dtype)
-        layers = initial_layers([D, *inner, count, *inner[::-1], D], make_rng(self.seed, "autoencoder", count))
+        layers = initial_layers(
+            [D, *inner, count, *inner[::-1], D],
+            make_rng(self.seed, "autoencoder", count),
+        )
         layers = self._train(centred.astype(np.float32), layers)
         self.encoder_, self.decoder_ = layers[: len(layers) // 2], layers[len(layers) // 2 :]
         embedded = forward(centred, self.encoder_, self.activation, affine=False)
@@ -118,16 +132,23 @@ class Autoencoder(Reducer):
         """The layers of the best epoch, from centred X (n, D) float32."""
         import torch
 
-        rng = make_rng(self.seed, "autoencoder order")  # shared by all sizes: they differ by nothing but their size
+        # Shared by all sizes: they differ by nothing but their size
+        rng = make_rng(self.seed, "autoencoder order")
         order = rng.permutation(len(X))
         held = min(max(1, round(self.validation * len(X))), len(X) - 1) if self.validation else 0
         with threads(1):  # the same weights, bit for bit, on any machine of its kind
             rows, unseen = torch.from_numpy(X[order[held:]]), torch.from_numpy(X[order[:held]])
-            parameters = [torch.tensor(part, requires_grad=True) for layer in layers for part in layer]
+            parameters = [
+                torch.tensor(part, requires_grad=True) for layer in layers for part in layer
+            ]
             adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
             losses: list[tuple[float, float]] = []
             best, kept = float("inf"), [p.detach().clone() for p in parameters]
-            for epoch in progress_bar(range(1, self.epochs + 1), desc="autoencoder", show=self.progress):
+            for epoch in progress_bar(
+                range(1, self.epochs + 1),
+                desc="autoencoder",
+                show=self.progress,
+            ):
                 shuffled = rows[torch.from_numpy(rng.permutation(len(rows)))]
                 summed = torch.zeros(())
                 for batch in shuffled.split(self.batch_size):
@@ -142,11 +163,17 @@ class Autoencoder(Reducer):
                 losses.append((train, checked))
                 if not np.isfinite(train + checked):
                     raise InputError(
-                        f"the autoencoder diverged in epoch {epoch}: its training loss is {train:g} and its held-out "
-                        f"loss {checked:g}; lower learning_rate (now {self.learning_rate:g}) or scale X down"
+                        f"the autoencoder diverged in epoch {epoch}: its training loss is "
+                        f"{train:g} and its held-out "
+                        f"loss {checked:g}; lower learning_rate (now {self.learning_rate:g}) or "
+                        "scale X down"
                     )
                 if checked < best:
-                    best, self.best_epoch_, kept = checked, epoch, [p.detach().clone() for p in parameters]
+                    best, self.best_epoch_, kept = (
+                        checked,
+                        epoch,
+                        [p.detach().clone() for p in parameters],
+                    )
                 elif epoch - self.best_epoch_ >= self.patience:
                     break
         self.losses_ = np.array(losses)

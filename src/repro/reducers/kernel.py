@@ -1,8 +1,10 @@
-"""Kernel PCA: principal components in the feature space of a kernel (Schölkopf et al., 1998; PROTOCOLS §4.4).
+"""Kernel PCA: principal components in the feature space of a kernel (Schölkopf et al., 1998;
+PROTOCOLS §4.4).
 
-JKJ = VΛVᵀ for the kernel matrix K of the fitted rows and J = I − 11ᵀ/n; the scores are V√Λ, those of a new row its
-centred kernel values times V/√Λ. Centring cancels any constant, so a kernel is computed less the constant it has at
-zero: on short rows, where that is nearly all of it, nothing is lost to rounding.
+JKJ = VΛVᵀ for the kernel matrix K of the fitted rows and J = I − 11ᵀ/n; the scores are V√Λ, those
+of a new row its centred kernel values times V/√Λ. Centring cancels any constant, so a kernel is
+computed less the constant it has at zero: on short rows, where that is nearly all of it, nothing is
+lost to rounding.
 """
 
 import logging
@@ -28,17 +30,28 @@ log = logging.getLogger(__name__)
 BLOCK = 512  # rows of a kernel matrix made at once
 EXACT_ROWS = 20_000  # rows beyond which no kernel matrix is made
 DENSE_ROWS = 1000  # rows up to which all eigenpairs are computed
-FLAT = 1.01  # a largest eigenvalue below this multiple of the mean one leaves the components to rounding
+# A largest eigenvalue below this multiple of the mean one leaves the components to rounding
+FLAT = 1.01
 POSITIVE, SINGLE = 1e-10, 1e-5
-"""eigenvalues below these shares of the largest are null, and drown in the rounding of a matrix in single precision"""
+"""Eigenvalues below these shares of the largest are null, and drown in the rounding of a matrix in
+single precision.
+"""
 
 
 def kernel_values(
-    A: Array, B: Array, kernel: str, *, gamma: float = 1.0, degree: int = 3, coef0: float = 1.0
+    A: Array,
+    B: Array,
+    kernel: str,
+    *,
+    gamma: float = 1.0,
+    degree: int = 3,
+    coef0: float = 1.0,
 ) -> tuple[Array, float]:
-    """Kernel of every row of A (m, D) with every row of B (n, D), as (m, n) values and the constant to add to each.
+    """Kernel of every row of A (m, D) with every row of B (n, D), as (m, n) values and the constant
+    to add to each.
 
-    rbf exp(−γ|a − b|²), poly (γ a·b + c)^degree, sigmoid tanh(γ a·b + c), cosine a·b / |a||b|, linear a·b.
+    rbf exp(−γ|a − b|²), poly (γ a·b + c)^degree, sigmoid tanh(γ a·b + c), cosine a·b / |a||b|,
+    linear a·b.
     """
     if kernel == "cosine":
         A, B = unit_rows(A), unit_rows(B)
@@ -58,37 +71,54 @@ def kernel_values(
         np.tanh(K, out=K)
     else:
         base = K.copy()
-        for _ in range(degree - 1):  # products: numpy's power takes a hundred times as long below zero
+        # Products: numpy's power takes a hundred times as long below zero
+        for _ in range(degree - 1):
             K *= base
     K -= constant
     return K, constant
 
 
 def median_gamma(X: Array) -> float:
-    """1 / median squared distance between rows of X (n, D), of 2,000 rows drawn at random where there are more."""
+    """1 / median squared distance between rows of X (n, D), of 2,000 rows drawn at random where
+    there are more.
+    """
     if len(X) > 2000:
         X = X[make_rng(0, "kpca median").choice(len(X), 2000, replace=False)]
     median = float(np.median(pdist(X, "sqeuclidean")))
     if not median > 0:
-        raise InputError("gamma is 'median', but the median distance is 0: most rows are equal, give gamma a number")
+        raise InputError(
+            "gamma is 'median', but the median distance is 0: most rows are equal, "
+            "give gamma a number"
+        )
     return 1 / median
 
 
 def checked_gamma(X: Array, kernel: str, gamma: float | str | None) -> float:
-    """γ as a number: 1/D for None, the rows' own for "median"; InputError for what is not positive."""
+    """γ as a number: 1/D for None, the rows' own for "median"; InputError for what is not
+    positive.
+    """
     if gamma is None:
         return 1 / X.shape[1]
     if gamma == "median" and kernel == "rbf":
         return median_gamma(X)
     if isinstance(gamma, str) or not 0 < gamma < np.inf:
-        raise InputError(f"gamma is {gamma!r}: expected a number above 0, None for 1/D, or (rbf only) 'median'")
+        raise InputError(
+            f"gamma is {gamma!r}: expected a number above 0, None for 1/D, or (rbf only) 'median'"
+        )
     return float(gamma)
 
 
 def symmetric(
-    X: Array, dtype: DTypeLike, kernel: str, *, progress: bool = False, **options: Any
+    X: Array,
+    dtype: DTypeLike,
+    kernel: str,
+    *,
+    progress: bool = False,
+    **options: Any,
 ) -> tuple[Array, float]:
-    """The matrix (n, n) of `kernel_values` of X (n, D), each pair computed once, and their constant."""
+    """The matrix (n, n) of `kernel_values` of X (n, D), each pair computed once, and their
+    constant.
+    """
     n, constant = len(X), 0.0
     K = np.empty((n, n), dtype)
     for rows in progress_bar(blocks_of(n, 1, BLOCK), desc="kernel matrix", show=progress):
@@ -100,7 +130,9 @@ def symmetric(
 
 def centre(K: Array) -> Array:
     """Turn K (n, n) into JKJ in place; returns the means (n,) that its columns had."""
-    means = np.concatenate([K[rows].mean(1, dtype=np.float64) for rows in blocks_of(len(K), 1, BLOCK)])
+    means = np.concatenate(
+        [K[rows].mean(1, dtype=np.float64) for rows in blocks_of(len(K), 1, BLOCK)]
+    )
     for rows in blocks_of(len(K), 1, BLOCK):
         K[rows] -= ((means[rows] - means.mean())[:, None] + means).astype(K.dtype)
     return means
@@ -120,20 +152,24 @@ def add_noise(K: Array, scale: float, rng: np.random.Generator) -> None:
 class KPCA(Reducer):
     """Kernel principal components.
 
-    Few components of many rows come from block Lanczos in single precision, or in double where the eigenvalues asked
-    for are too small for it; where it does not converge, and for few rows, LAPACK finds all eigenpairs. linear and
-    cosine kernels of more rows than columns need no kernel matrix: their feature space is that of the columns.
+    Few components of many rows come from block Lanczos in single precision, or in double where the
+    eigenvalues asked for are too small for it; where it does not converge, and for few rows, LAPACK
+    finds all eigenpairs. linear and cosine kernels of more rows than columns need no kernel matrix:
+    their feature space is that of the columns.
 
-    Fitted, it has `solver_`, `eigenvalues_` (n_components,), `explained_variance_` and its ratio, of the feature space.
+    Fitted, it has `solver_`, `eigenvalues_` (n_components,), `explained_variance_` and its ratio,
+    of the feature space.
 
     Args:
         n_components: up to the number of positive eigenvalues.
-        kernel: rbf, poly, sigmoid, cosine or linear; all but sigmoid are positive semidefinite (poly for coef0 ≥ 0).
+        kernel: rbf, poly, sigmoid, cosine or linear; all but sigmoid are positive semidefinite
+            (poly for coef0 ≥ 0).
         gamma: None for 1/D, a number, or "median" for 1 / median squared distance (rbf).
         degree: of poly.
         coef0: constant in poly and sigmoid.
-        indefinite: what to do about negative eigenvalues: `clip` drops them, `shift` adds the smallest one's modulus
-            to all, `jitter` adds seeded symmetric noise of 1e-6 of the mean diagonal and drops what stays negative.
+        indefinite: what to do about negative eigenvalues: `clip` drops them, `shift` adds the
+            smallest one's modulus to all, `jitter` adds seeded symmetric noise of 1e-6 of the mean
+            diagonal and drops what stays negative.
         progress: show bars.
         seed: of jitter and starting vectors.
     """
@@ -147,7 +183,9 @@ class KPCA(Reducer):
     seed: int = 0
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The scores (n, n_components) of the fitted rows; `transform` would find them again, more slowly."""
+        """The scores (n, n_components) of the fitted rows; `transform` would find them again, more
+        slowly.
+        """
         return self._learn(self._fit_input(X))
 
     def _learn(self, X: Array) -> Array:
@@ -160,7 +198,8 @@ class KPCA(Reducer):
             raise InputError(f"all {n} rows of X are equal: there is no component to find")
         self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
         self.shift_ = 0.0
-        # distances do not move with the origin, and from the middle of the rows they lose least to rounding
+        # distances do not move with the origin, and from the middle of the rows they lose least to
+        # rounding
         self.origin_ = X.mean(0, dtype=np.float64) if self.kernel == "rbf" else np.zeros(X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):  # an error tells of it
             if self.kernel in ("cosine", "linear") and n > X.shape[1]:
@@ -176,14 +215,23 @@ class KPCA(Reducer):
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"kernel": self.kernel, "gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        return {
+            "kernel": self.kernel,
+            "gamma": self.gamma_,
+            "degree": self.degree,
+            "coef0": self.coef0,
+        }
 
     def _prepared(self, X: Array) -> Array:
-        """Rows about the origin, in the precision that the kernel needs: only rbf's does well with single."""
+        """Rows about the origin, in the precision that the kernel needs: only rbf's does well with
+        single.
+        """
         return (X - self.origin_).astype(X.dtype if self.kernel == "rbf" else np.float64)
 
     def _features(self, X: Array) -> Array:
-        """What `dual_` maps to scores: kernel values with the fitted rows (m, n), or the columns themselves (m, D)."""
+        """What `dual_` maps to scores: kernel values with the fitted rows (m, n), or the columns
+        themselves (m, D).
+        """
         X = self._prepared(X)
         if self.basis_ is None:
             return unit_rows(X) if self.kernel == "cosine" else X
@@ -198,7 +246,9 @@ class KPCA(Reducer):
         return Y
 
     def _fit_columns(self, X: Array, count: int) -> Array:
-        """Principal components of the columns, which are the features of a linear or cosine kernel."""
+        """Principal components of the columns, which are the features of a linear or cosine
+        kernel.
+        """
         self.basis_: Array | None = None
         self.solver_, width = "features", X.shape[1]
         check_size(count, width, "the rank of the kernel's features")
@@ -220,7 +270,8 @@ class KPCA(Reducer):
         n = len(X)
         if n > EXACT_ROWS:
             raise InputError(
-                f"a kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double precision: fit on a sample of at "
+                f"a kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double "
+                "precision: fit on a sample of at "
                 f"most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki"
             )
         check_memory(n, 4 * n * n)
@@ -240,7 +291,8 @@ class KPCA(Reducer):
         check_size(count, positive, "the positive eigenvalues of the kernel matrix")
         if n > 2 and values[0] < FLAT * trace / (n - 1):
             warnings.warn(
-                "the kernel is nearly the identity, it sees no row near another: rounding, which differs with the "
+                "the kernel is nearly the identity, it sees no row near another: "
+                "rounding, which differs with the "
                 "number of threads, chooses the components. Lower gamma, or let it be 'median'",
                 stacklevel=5,
             )
@@ -261,14 +313,16 @@ class KPCA(Reducer):
 
     def _lanczos(self, basis: Array, count: int) -> tuple[Array, Array, float] | None:
         n = len(basis)
-        if n <= max(DENSE_ROWS, 4 * (count + WIDTH)):  # the search takes two to three times count columns
+        # The search takes two to three times count columns
+        if n <= max(DENSE_ROWS, 4 * (count + WIDTH)):
             return None
         for dtype in (np.float32, np.float64):
             K = self._matrix(basis, dtype)
             trace = float(K.diagonal().sum(dtype=np.float64))
             start, most = self._start(basis).astype(K.dtype), 5 * count + 6 * WIDTH
             options: dict[str, Any] = {"first": 2 * count, "most": most, "progress": self.progress}
-            # residuals are small beside the largest eigenvalue, and beside the smallest one asked for
+            # residuals are small beside the largest eigenvalue, and beside the smallest one asked
+            # for
             options["close"] = lambda values: min(1e-6 * values[0], 1e-3 * values[-1])
             found = block_lanczos(K.__matmul__, start, count, **options)
             if found is not None and (dtype == np.float64 or found[0][-1] > SINGLE * found[0][0]):
@@ -278,11 +332,17 @@ class KPCA(Reducer):
                 self.solver_ = "lanczos"
                 return values, orient(V).astype(np.float64), trace
             del K  # before the next one is made
-        log.info("block Lanczos did not settle on %d eigenpairs: computing all %s eigenpairs", count, f"{n:,}")
+        log.info(
+            "block Lanczos did not settle on %d eigenpairs: computing all %s eigenpairs",
+            count,
+            f"{n:,}",
+        )
         return None
 
     def _start(self, basis: Array) -> Array:
-        """The rows' own principal components, which most kernels bend but little, and some noise to hide nothing."""
+        """The rows' own principal components, which most kernels bend but little, and some noise to
+        hide nothing.
+        """
         X = basis - basis.mean(0)
         rng = make_rng(self.seed, "kpca start", len(X))
         start = 0.01 * rng.standard_normal((len(X), WIDTH))
@@ -296,19 +356,27 @@ class KPCA(Reducer):
         check_memory(len(basis), 24 * len(basis) ** 2)  # LAPACK's workspace is twice the matrix
         K = self._matrix(basis, np.float64)
         trace = float(K.diagonal().sum())
-        K -= 2 * np.linalg.norm(K) / len(K)  # the constant vector ends below all others, and is left out
+        # The constant vector ends below all others, and is left out
+        K -= 2 * np.linalg.norm(K) / len(K)
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         self.smallest_eigenvalue_, self.solver_ = float(values[1]), "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
 
 
 def smallest_of(K: Array, largest: float) -> float:
-    """The smallest eigenvalue of K (n, n) to 1e-6 of the largest, as the top one of what is missing to it."""
-    missing = LinearOperator(K.shape, matvec=lambda v: largest * v - K @ v.astype(K.dtype), dtype=np.float64)
+    """The smallest eigenvalue of K (n, n) to 1e-6 of the largest, as the top one of what is missing
+    to it.
+    """
+    missing = LinearOperator(
+        K.shape, matvec=lambda v: largest * v - K @ v.astype(K.dtype), dtype=np.float64
+    )
     start = make_rng(0, "kpca smallest").standard_normal(len(K))
-    return largest - float(eigsh(missing, k=1, which="LA", tol=1e-6, v0=start, return_eigenvectors=False)[0])
+    return largest - float(
+        eigsh(missing, k=1, which="LA", tol=1e-6, v0=start, return_eigenvectors=False)[0]
+    )
 
 
 def _check_overflow(values: Array) -> None:
-    if not (np.abs(values) < 1e60).all():  # scores are of the size of their roots, in single precision
+    # Scores are of the size of their roots, in single precision
+    if not (np.abs(values) < 1e60).all():
         raise InputError("kernel values overflow: scale X down, or lower gamma or degree")

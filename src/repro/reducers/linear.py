@@ -1,6 +1,7 @@
 """Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (PROTOCOLS §4.3).
 
-Each has an `inverse_transform`, in scikit-learn's meaning: the rows that it would have made the outputs of.
+Each has an `inverse_transform`, in scikit-learn's meaning: the rows that it would have made the
+outputs of.
 """
 
 from abc import abstractmethod
@@ -16,21 +17,25 @@ from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array, InputError, check_embeddings
 
-DEAD = 1e-6  # columns that deviate by less than this share of the largest deviation are constant but for rounding
+# Columns that deviate by less than this share of the largest deviation are constant but for
+# rounding
+DEAD = 1e-6
 
 
 def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
-    """The leading singular values (count,) and right singular vectors (D, count) of X (n, D), in float64.
+    """The leading singular values (count,) and right singular vectors (D, count) of X (n, D), in
+    float64.
 
-    Through the Gram matrix XᵀX where it is the smaller one: it costs one product and is exact for directions
-    above 1e-8 of the first; below that, the vectors stay orthonormal.
+    Through the Gram matrix XᵀX where it is the smaller one: it costs one product and is exact for
+    directions above 1e-8 of the first; below that, the vectors stay orthonormal.
     """
     X = X.astype(np.float64, copy=False)
     n, D = X.shape
     if n < D:
         _, S, Vt = linalg.svd(X, full_matrices=False, check_finite=False)
         return S[:count], orient(Vt[:count].T)
-    values, V = np.linalg.eigh(X.T @ X)  # all of them: at these sizes faster than LAPACK's choice of some
+    # All of them: at these sizes faster than LAPACK's choice of some
+    values, V = np.linalg.eigh(X.T @ X)
     return np.sqrt(np.maximum(values[: -count - 1 : -1], 0.0)), orient(V[:, : -count - 1 : -1])
 
 
@@ -43,7 +48,8 @@ class Linear(Reducer):
     """A reducer whose outputs lead back to rows."""
 
     def inverse_transform(self, Y: Any) -> Array:
-        """Rows X (m, D) float32 of which `transform` makes Y (m, n_components), exactly where it kept all there was.
+        """Rows X (m, D) float32 of which `transform` makes Y (m, n_components), exactly where it
+        kept all there was.
 
         Raises:
             InputError: for Y that is no matrix of finite numbers with `n_components` columns.
@@ -80,7 +86,8 @@ class Truncate(Linear):
 
 
 class Centred(Truncate):
-    """The first columns less the mean of the fitted rows: what does the subtraction that others make do by itself?
+    """The first columns less the mean of the fitted rows: what does the subtraction that others
+    make do by itself?
 
     The inverse has the mean for the other columns.
     """
@@ -100,13 +107,15 @@ class Centred(Truncate):
 class PCA(Linear):
     """Principal components: X − μ = USVᵀ, output (X − μ)V_p.
 
-    Fitted, it has `mean_` (D,), `components_` (n_components, D), `singular_values_` (n_components,), and
-    `explained_variance_` with its ratio, of the standardised columns where there are such.
+    Fitted, it has `mean_` (D,), `components_` (n_components, D), `singular_values_`
+    (n_components,), and `explained_variance_` with its ratio, of the standardised columns where
+    there are such.
 
     Args:
         n_components: up to min(n − 1, D).
-        standardize: divide the centred columns by their standard deviation, but for those that vary by less than
-            a millionth of what the liveliest one does: single precision's rounding is not blown up to unit variance.
+        standardize: divide the centred columns by their standard deviation, but for those that vary
+            by less than a millionth of what the liveliest one does: single precision's rounding is
+            not blown up to unit variance.
         center_output: False applies V_p without subtracting μ, as published export scripts do.
     """
 
@@ -115,20 +124,30 @@ class PCA(Linear):
 
     def _learn(self, X: Array) -> None:
         n, D = X.shape
-        count = check_size(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
+        count = check_size(
+            self.n_components,
+            min(n - 1, D),
+            f"min(n - 1, D) of {n} rows and {D} columns",
+        )
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_
         self.scale_ = np.ones(D)
         if self.standardize:
             deviation = np.sqrt(np.mean(centred**2, axis=0))
             # a dead column's deviation is rounding, of its own mean or of the network's sums
-            varies = deviation > np.maximum(1e-12 * (np.abs(self.mean_) + deviation), DEAD * deviation.max())
+            varies = deviation > np.maximum(
+                1e-12 * (np.abs(self.mean_) + deviation),
+                DEAD * deviation.max(),
+            )
             self.scale_[varies] = deviation[varies]
             centred /= self.scale_
         self.singular_values_, V = right_singular_vectors(centred, count)
         self.components_ = np.ascontiguousarray(V.T)
         self.explained_variance_ = self.singular_values_**2 / (n - 1)
-        self.explained_variance_ratio_ = shares(self.singular_values_**2, float(np.vdot(centred, centred)))
+        self.explained_variance_ratio_ = shares(
+            self.singular_values_**2,
+            float(np.vdot(centred, centred)),
+        )
 
     def _reduce(self, X: Array) -> Array:
         V = (self.components_ / self.scale_).T.astype(X.dtype)
@@ -145,11 +164,13 @@ class PCA(Linear):
 
 
 class SVD(Linear):
-    """Truncated singular value decomposition of X as it is, uncentred: XV_p; up to min(n, D) components.
+    """Truncated singular value decomposition of X as it is, uncentred: XV_p; up to min(n, D)
+    components.
 
-    Fitted, it has `components_` (n_components, D) and `singular_values_` (n_components,). `explained_variance_` is that
-    of the outputs, about their mean, and the ratio is to the columns' variance, as in scikit-learn: the first direction
-    may hold much of the mean and little of the variance.
+    Fitted, it has `components_` (n_components, D) and `singular_values_` (n_components,).
+    `explained_variance_` is that of the outputs, about their mean, and the ratio is to the columns'
+    variance, as in scikit-learn: the first direction may hold much of the mean and little of the
+    variance.
     """
 
     min_rows: ClassVar[int] = 1
@@ -174,11 +195,12 @@ class SVD(Linear):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GRP(Linear):
-    """Gaussian random projection XR with R_ij ~ N(0, 1/p), which preserves squared lengths on average.
+    """Gaussian random projection XR with R_ij ~ N(0, 1/p), which preserves squared lengths on
+    average.
 
-    Column j of R depends on seed, D and j alone, so `prefix` is exactly the projection drawn at that size. Any
-    p ≥ 1 is within reach, above D too. R is `components_` (n_components, D). The inverse are the shortest rows with
-    these outputs, by least squares where p exceeds D.
+    Column j of R depends on seed, D and j alone, so `prefix` is exactly the projection drawn at
+    that size. Any p ≥ 1 is within reach, above D too. R is `components_` (n_components, D). The
+    inverse are the shortest rows with these outputs, by least squares where p exceeds D.
     """
 
     seed: int = 0
@@ -186,7 +208,9 @@ class GRP(Linear):
 
     def _learn(self, X: Array) -> None:
         count, D = check_size(self.n_components, None, ""), X.shape[1]
-        self.components_ = make_rng(self.seed, "grp", D).standard_normal((count, D)) / np.sqrt(count)
+        self.components_ = make_rng(self.seed, "grp", D).standard_normal((count, D)) / np.sqrt(
+            count
+        )
 
     def _reduce(self, X: Array) -> Array:
         return np.asarray(X @ self.components_.T.astype(X.dtype))
@@ -195,5 +219,10 @@ class GRP(Linear):
         return np.asarray(Y @ linalg.pinv(self.components_, check_finite=False).T)
 
     def prefix(self, Y: Array, n_components: int) -> Array:
-        """The leading columns of Y, scaled by √(columns / n_components): lengths move, no cosine does."""
-        return super().prefix(Y, n_components) * np.asarray(np.sqrt(Y.shape[1] / n_components), Y.dtype)
+        """The leading columns of Y, scaled by √(columns / n_components): lengths move, no cosine
+        does.
+        """
+        return super().prefix(Y, n_components) * np.asarray(
+            np.sqrt(Y.shape[1] / n_components),
+            Y.dtype,
+        )

@@ -1,7 +1,9 @@
-"""Reducers that keep a manifold's geometry: isomap its distances, lle and sbertlp its local combinations.
+"""Reducers that keep a manifold's geometry: isomap its distances, lle and sbertlp its local
+combinations.
 
-Isomap scales the paths along the neighbour graph (PROTOCOLS §4.6); the others span the embedding that keeps the weights
-W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I − W) (§4.7, Eqs. 9–17).
+Isomap scales the paths along the neighbour graph (PROTOCOLS §4.6); the others span the embedding
+that keeps the weights W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I − W)
+(§4.7, Eqs. 9–17).
 """
 
 import warnings
@@ -16,7 +18,14 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, sh
 from scipy.spatial.distance import cdist
 
 from repro.reducers import neighbors as near
-from repro.reducers.neighbors import Indices, RowIndex, distances_to, gram_matrix, nearest, weight_matrix
+from repro.reducers.neighbors import (
+    Indices,
+    RowIndex,
+    distances_to,
+    gram_matrix,
+    nearest,
+    weight_matrix,
+)
 from repro.reducers.reducer import Reducer, check_memory, check_size
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, one_of
@@ -28,22 +37,33 @@ NULL = 1e-10  # eigenvalues of M below this are null
 def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
     """Distances (n, n) between points of which one is among the other's k nearest, in one piece.
 
-    Where the points fall into several pieces, the shortest bridges that connect them are added, with a warning.
+    Where the points fall into several pieces, the shortest bridges that connect them are added,
+    with a warning.
     """
     n = len(X)
     indices = nearest(X, k)
-    starts, ends, lengths = np.repeat(np.arange(n), k), indices.ravel(), distances_to(X, indices, X).ravel()
+    starts, ends, lengths = (
+        np.repeat(np.arange(n), k),
+        indices.ravel(),
+        distances_to(X, indices, X).ravel(),
+    )
     graph = _symmetric(starts, ends, lengths, n)
     pieces, labels = connected_components(graph, directed=False)
     if pieces == 1:
         return graph
     warnings.warn(
-        f"the graph of {k} neighbours has {pieces} pieces: joined by their shortest bridges; raise n_neighbors",
+        f"the graph of {k} neighbours has {pieces} pieces: joined by their "
+        "shortest bridges; raise n_neighbors",
         stacklevel=4,
     )
     bridges = _bridges(X, labels)
     spans = distances_to(X, bridges[:, 1:], X[bridges[:, 0]])[:, 0]
-    return _symmetric(np.r_[starts, bridges[:, 0]], np.r_[ends, bridges[:, 1]], np.r_[lengths, spans], n)
+    return _symmetric(
+        np.r_[starts, bridges[:, 0]],
+        np.r_[ends, bridges[:, 1]],
+        np.r_[lengths, spans],
+        n,
+    )
 
 
 def _symmetric(starts: Indices, ends: Indices, lengths: Array, n: int) -> sparse.csr_array:
@@ -51,7 +71,10 @@ def _symmetric(starts: Indices, ends: Indices, lengths: Array, n: int) -> sparse
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)
     keys, first = np.unique(low * n + high, return_index=True)
     low, high, lengths = keys // n, keys % n, lengths[first]
-    return sparse.coo_array((np.r_[lengths, lengths], (np.r_[low, high], np.r_[high, low])), shape=(n, n)).tocsr()
+    return sparse.coo_array(
+        (np.r_[lengths, lengths], (np.r_[low, high], np.r_[high, low])),
+        shape=(n, n),
+    ).tocsr()
 
 
 def _bridges(X: Array, labels: Indices) -> Indices:
@@ -63,23 +86,28 @@ def _bridges(X: Array, labels: Indices) -> Indices:
         i, j = np.unravel_index(between.argmin(), between.shape)
         shortest[a, b] = max(between[i, j], np.finfo(np.float64).tiny)  # 0 would be no edge
         ends[a, b] = pieces[a][i], pieces[b][j]
-    return np.array([ends[edge] for edge in zip(*minimum_spanning_tree(shortest).nonzero(), strict=True)])
+    return np.array(
+        [ends[edge] for edge in zip(*minimum_spanning_tree(shortest).nonzero(), strict=True)]
+    )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Isomap(Reducer):
     """Classical scaling of the distances along the neighbour graph (Tenenbaum et al., 2000).
 
-    −½ J D² J = VΛVᵀ for the shortest paths D; output V√Λ. With k = n − 1 every path is a straight line, and the
-    output that of pca. A further row is placed by its paths through the k nearest fitted ones. `n_components` is at
-    most the number of positive eigenvalues, k = `n_neighbors` below that of the rows. Fitted, it has `embedding_`
-    (n, n_components), `eigenvalues_` (n_components,) and `distances_` (n, n).
+    −½ J D² J = VΛVᵀ for the shortest paths D; output V√Λ. With k = n − 1 every path is a straight
+    line, and the output that of pca. A further row is placed by its paths through the k nearest
+    fitted ones. `n_components` is at most the number of positive eigenvalues, k = `n_neighbors`
+    below that of the rows. Fitted, it has `embedding_` (n, n_components), `eigenvalues_`
+    (n_components,) and `distances_` (n, n).
     """
 
     n_neighbors: int = 5
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The embedding (n, n_components) of the fitted rows; `transform` would find it again, more slowly."""
+        """The embedding (n, n_components) of the fitted rows; `transform` would find it again, more
+        slowly.
+        """
         return self.fit(X).embedding_
 
     def _learn(self, X: Array) -> None:
@@ -106,7 +134,10 @@ class Isomap(Reducer):
         for start in range(0, len(X), 256):
             part = slice(start, start + 256)
             ways = zip(indices[part], steps[part], strict=True)
-            paths = np.stack([(self.distances_[rows] + step[:, None]).min(0) for rows, step in ways])  # (part, n)
+            # (part, n)
+            paths = np.stack(
+                [(self.distances_[rows] + step[:, None]).min(0) for rows, step in ways]
+            )
             # the columns of V sum to 0, so the query's own mean drops out
             Y[part] = (-0.5 * paths**2 - self._row_means) @ projection
         return Y
@@ -114,12 +145,14 @@ class Isomap(Reducer):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LLE(Reducer):
-    """Locally linear embedding (Roweis and Saul, 2000): the bottom eigenvectors of M = (I − W)ᵀ(I − W).
+    """Locally linear embedding (Roweis and Saul, 2000): the bottom eigenvectors of M = (I − W)ᵀ(I −
+    W).
 
-    A row equal to a fitted one gets what fitting gave the first such row, so that transforming distinct fitted rows
-    returns `embedding_`; any other is combined from its k nearest fitted ones. Fitted, it has `embedding_`
-    (n, n_components), `eigenvalues_` (n_components,) and the sparse `weights_` (n, n). `null_eigenvalues_` counts those
-    beyond the first: each one is a direction in which parts of the neighbour graph float freely.
+    A row equal to a fitted one gets what fitting gave the first such row, so that transforming
+    distinct fitted rows returns `embedding_`; any other is combined from its k nearest fitted ones.
+    Fitted, it has `embedding_` (n, n_components), `eigenvalues_` (n_components,) and the sparse
+    `weights_` (n, n). `null_eigenvalues_` counts those beyond the first: each one is a direction in
+    which parts of the neighbour graph float freely.
 
     Args:
         n_components: up to n − 1.
@@ -139,27 +172,40 @@ class LLE(Reducer):
         self._fit_graph(rows, nearest(rows, self.n_neighbors, gram=gram), gram)
 
     def _to_fit(self, X: Array) -> Array:
-        """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and `n_components`."""
+        """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and
+        `n_components`.
+        """
         limit, why = len(X) - 1, f"n - 1 of {len(X)} rows"
         check_size(self.n_neighbors, limit, why, "n_neighbors")
         check_bottom_memory(len(X), check_size(self.n_components, limit, why))
         return X
 
     def _fit_graph(self, X: Array, indices: Indices, gram: Array | None) -> None:
-        """Fit rows X (n, D) whose neighbours (n, k) are found already, by the eigenvectors beyond the constant one."""
+        """Fit rows X (n, D) whose neighbours (n, k) are found already, by the eigenvectors beyond
+        the constant one.
+        """
         n = len(X)
-        self.weights_ = weight_matrix(indices, near.reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
+        self.weights_ = weight_matrix(
+            indices,
+            near.reconstruction_weights(X, indices, X, reg=self.reg, gram=gram),
+            n,
+        )
         residual = sparse.eye_array(n, format="csr") - self.weights_
         self.eigenvalues_, vectors = bottom_eigenpairs(residual, self.n_components)
         self.null_eigenvalues_ = int((self.eigenvalues_ < NULL).sum())
         if self.null_eigenvalues_:
             warnings.warn(
-                f"{self.null_eigenvalues_} eigenvalues below {NULL:g} beyond the first: the neighbour graph falls into "
-                "parts, or groups of more than n_neighbors duplicates add null vectors. Fit on distinct rows or raise "
+                f"{self.null_eigenvalues_} eigenvalues below {NULL:g} beyond the first: "
+                "the neighbour graph falls into "
+                "parts, or groups of more than n_neighbors duplicates add null vectors. "
+                "Fit on distinct rows or raise "
                 "n_neighbors",
                 stacklevel=4,
             )
-        self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(np.float32, "C")
+        self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(
+            np.float32,
+            "C",
+        )
         self.fitted_, self.rows_ = X, RowIndex(X)
         self._gram = gram if n <= KEPT else None
 
@@ -169,16 +215,24 @@ class LLE(Reducer):
         new = np.flatnonzero(known < 0)
         if len(new):
             indices = nearest(self.fitted_, self.n_neighbors, X[new])
-            weights = near.reconstruction_weights(self.fitted_, indices, X[new], reg=self.reg, gram=self._gram)
+            weights = near.reconstruction_weights(
+                self.fitted_,
+                indices,
+                X[new],
+                reg=self.reg,
+                gram=self._gram,
+            )
             Y[new] = weight_matrix(indices, weights, len(self.fitted_)) @ self.embedding_
         return Y
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SBERTLP(LLE):
-    """SBERT-LP (2021): locally linear embedding with many neighbours and unit variance, fitted on distinct rows.
+    """SBERT-LP (2021): locally linear embedding with many neighbours and unit variance, fitted on
+    distinct rows.
 
-    Over these YᵀY/n = I and Σy = 0. `dedupe=False` keeps duplicates, of which groups larger than k split the graph.
+    Over these YᵀY/n = I and Σy = 0. `dedupe=False` keeps duplicates, of which groups larger than k
+    split the graph.
     """
 
     n_neighbors: int = 30
@@ -186,16 +240,26 @@ class SBERTLP(LLE):
     dedupe: bool = True
 
     def _to_fit(self, X: Array) -> Array:
-        kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))  # the first of equal rows
+        # The first of equal rows
+        kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))
         dropped = len(X) - len(kept)
         try:
             return super()._to_fit(X[kept] if dropped else X)
         except InputError as error:
-            raise InputError(f"{error}; {dropped} more rows are duplicates" if dropped else str(error)) from None
+            raise InputError(
+                f"{error}; {dropped} more rows are duplicates" if dropped else str(error)
+            ) from None
 
 
-def neighbour_sweep(X: Any, neighbors: Iterable[int], n_components: int, **options: Any) -> dict[int, SBERTLP]:
-    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one search at the largest."""
+def neighbour_sweep(
+    X: Any,
+    neighbors: Iterable[int],
+    n_components: int,
+    **options: Any,
+) -> dict[int, SBERTLP]:
+    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one
+    search at the largest.
+    """
     reducers = {k: SBERTLP(n_components, n_neighbors=k, **options) for k in neighbors}
     if not reducers:
         raise InputError("no numbers of neighbours given: expected at least one, such as 30")
@@ -203,7 +267,12 @@ def neighbour_sweep(X: Any, neighbors: Iterable[int], n_components: int, **optio
         rows = reducer._to_fit(reducer._fit_input(X))  # the same for all
     gram = gram_matrix(rows)
     wide = nearest(rows, max(reducers), gram=gram)  # (n, largest k), each row ascending by index
-    order = np.argsort(distances_to(rows, wide, rows), axis=1, kind="stable")  # by distance, ties by index
+    # By distance, ties by index
+    order = np.argsort(distances_to(rows, wide, rows), axis=1, kind="stable")
     for k, reducer in reducers.items():
-        reducer._fit_graph(rows, np.sort(np.take_along_axis(wide, order[:, :k], axis=1), axis=1), gram)
+        reducer._fit_graph(
+            rows,
+            np.sort(np.take_along_axis(wide, order[:, :k], axis=1), axis=1),
+            gram,
+        )
     return reducers

@@ -1,7 +1,8 @@
 """Nearest rows, exactly, and the weights that combine them to a row (PROTOCOLS §4.7, Eqs. 1–8).
 
-Ties go to the smaller index, and a row is found again bit for bit. Each point is written as the combination of its k
-nearest neighbours that comes closest to it, with weights that sum to one (Roweis and Saul, 2000).
+Ties go to the smaller index, and a row is found again bit for bit. Each point is written as the
+combination of its k nearest neighbours that comes closest to it, with weights that sum to one
+(Roweis and Saul, 2000).
 """
 
 from typing import Any, TypeAlias
@@ -16,16 +17,22 @@ from repro.types import Array, InputError, check_dim
 
 Indices: TypeAlias = NDArray[np.int64]
 BLOCK, PRODUCTS = 2**18, 2**23
-"""entries of a block of differences to neighbours, which stays in cache, and of one of products with all rows: 64 MB"""
+"""Entries of a block of differences to neighbours, which stays in cache, and of one of products
+with all rows: 64 MB.
+"""
 LARGEST = 8192  # rows of which all inner products are kept: 512 MB
 OVERFLOW = 1e150  # coordinates beyond this have squared distances out of range
 EPS = float(np.finfo(np.float64).eps)
-STRIPE = 32  # rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them
-CLOSE = 1e-4  # squared distance, relative to the squared norms, below which it is not computed from inner products
+# Rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them
+STRIPE = 32
+# Squared distance, relative to the squared norms, below which it is not computed from inner
+# products
+CLOSE = 1e-4
 
 
 def gram_matrix(X: Array) -> Array | None:
-    """Inner products (n, n) of the centred rows of X (n, D) in float64, or None where they would take too much memory.
+    """Inner products (n, n) of the centred rows of X (n, D) in float64, or None where they would
+    take too much memory.
 
     Neighbours and weights both follow from them, without the D coordinates.
     """
@@ -36,12 +43,14 @@ def gram_matrix(X: Array) -> Array | None:
 
 
 def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = None) -> Indices:
-    """The k rows of X (n, D) nearest to each query by Euclidean distance, ties going to the smaller index.
+    """The k rows of X (n, D) nearest to each query by Euclidean distance, ties going to the smaller
+    index.
 
-    Distances from inner products settle every row whose k-th and next one differ by more than rounding: in single
-    precision first, then in double. In the others, which hold ties or duplicates, the distances to the candidates are
-    computed from differences, equal for equal rows. Without queries Q (m, D), X's own rows are asked for, themselves
-    excluded, from `gram_matrix(X)` where it is at hand. Each row of the indices (m, k) is ascending.
+    Distances from inner products settle every row whose k-th and next one differ by more than
+    rounding: in single precision first, then in double. In the others, which hold ties or
+    duplicates, the distances to the candidates are computed from differences, equal for equal rows.
+    Without queries Q (m, D), X's own rows are asked for, themselves excluded, from `gram_matrix(X)`
+    where it is at hand. Each row of the indices (m, k) is ascending.
     """
     n = len(X)
     check_dim(k, limit=n - (Q is None), what="n_neighbors")
@@ -50,11 +59,18 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
     if k == n:
         return indices
     centre = X.mean(0, dtype=np.float64)
-    P, centred = X - centre, None if Q is None else Q - centre  # far from the origin, products would lose the distances
+    # Far from the origin, products would lose the distances
+    P, centred = X - centre, None if Q is None else Q - centre
     longest = max(float(np.abs(Z).max(initial=0.0)) for Z in (P, centred) if Z is not None)
     if longest > OVERFLOW:
-        raise InputError(f"rows reach {longest:.0e} from their mean: squares overflow; divide X by its largest entry")
-    size = max(float(square_norms(Z).max(initial=0.0)) for Z in (P, centred) if Z is not None) ** 0.5 or 1.0
+        raise InputError(
+            f"rows reach {longest:.0e} from their mean: squares overflow; divide X by "
+            "its largest entry"
+        )
+    size = (
+        max(float(square_norms(Z).max(initial=0.0)) for Z in (P, centred) if Z is not None) ** 0.5
+        or 1.0
+    )
     offset = float(np.linalg.norm(centre))
     halves = square_norms(P) / 2
     left = np.arange(len(queries))
@@ -62,7 +78,8 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
     for precision in precisions:
         if not len(left):
             break
-        unit, most = (size, 2 * k + 64) if precision == np.float32 else (1.0, n)  # out of range sooner, less sure
+        # Out of range sooner, less sure
+        unit, most = (size, 2 * k + 64) if precision == np.float32 else (1.0, n)
         # errors of two products over D coordinates and of the norms; of the centred rows themselves
         sums = (X.shape[1] + 16) * (float(np.finfo(precision).eps) + EPS)
         slack = (size * sums + 16 * (size + offset) * EPS) * size / unit**2
@@ -72,7 +89,11 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
         for rows in blocks_of(len(left), n, PRODUCTS):
             some = left[rows]
             # a slice of all rows lets numpy compute half of a symmetric product
-            products = (asked[rows] if len(left) == len(asked) else asked[some]) @ R.T if gram is None else gram[some]
+            products = (
+                (asked[rows] if len(left) == len(asked) else asked[some]) @ R.T
+                if gram is None
+                else gram[some]
+            )
             candidates = _candidates(products, half, k, some if Q is None else None, slack)
             counts = np.count_nonzero(candidates, axis=1)
             exact, close = counts == k, (k < counts) & (counts <= most)
@@ -83,12 +104,21 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
     return indices
 
 
-def _candidates(products: Array, halves: Array, k: int, own: Indices | None, slack: float) -> NDArray[np.bool_]:
-    """Which fitted rows (m, n) may be among the k nearest, from their inner products with the queries, overwritten.
+def _candidates(
+    products: Array,
+    halves: Array,
+    k: int,
+    own: Indices | None,
+    slack: float,
+) -> NDArray[np.bool_]:
+    """Which fitted rows (m, n) may be among the k nearest, from their inner products with the
+    queries, overwritten.
 
-    `halves` of squared norms (n,), `own` places of the queries (m,), not to be found, `slack` the largest error.
+    `halves` of squared norms (n,), `own` places of the queries (m,), not to be found, `slack` the
+    largest error.
     """
-    distances = np.subtract(halves, products, out=products)  # halved and squared, less half the query's own square
+    # Halved and squared, less half the query's own square
+    distances = np.subtract(halves, products, out=products)
     if own is not None:
         distances[np.arange(len(own)), own] = np.inf
     reach = np.partition(distances, k - 1, axis=1)[:, k - 1]
@@ -96,9 +126,14 @@ def _candidates(products: Array, halves: Array, k: int, own: Indices | None, sla
 
 
 def _nearest_among(X: Array, Q: Array, candidates: NDArray[np.bool_], k: int) -> Indices:
-    """The k candidates (m, n) nearest to each query by differences, ties going to the smaller index: (m, k)."""
+    """The k candidates (m, n) nearest to each query by differences, ties going to the smaller
+    index: (m, k).
+    """
     indices = np.empty((len(Q), k), np.int64)
-    for part in blocks_of(len(Q), int(np.count_nonzero(candidates, axis=1).max(initial=1)) * X.shape[1]):
+    for part in blocks_of(
+        len(Q),
+        int(np.count_nonzero(candidates, axis=1).max(initial=1)) * X.shape[1],
+    ):
         query, row = np.nonzero(candidates[part])
         differences = X[row].astype(np.float64) - Q[part][query]
         nearest_first = np.lexsort((square_norms(differences), query))  # stable
@@ -108,7 +143,9 @@ def _nearest_among(X: Array, Q: Array, candidates: NDArray[np.bool_], k: int) ->
 
 
 def distances_to(X: Array, indices: Indices, Q: Array) -> Array:
-    """Euclidean distance of each query (m, D) to its rows of X: (m, k) float64, exactly 0 for equal rows."""
+    """Euclidean distance of each query (m, D) to its rows of X: (m, k) float64, exactly 0 for equal
+    rows.
+    """
     result = np.empty(indices.shape)
     for rows in blocks_of(len(Q), indices.shape[1] * X.shape[1]):
         differences = X[indices[rows]].astype(np.float64) - Q[rows, None]
@@ -126,7 +163,10 @@ class RowIndex:
 
     def find(self, Q: Array) -> Indices:
         """The first row of X equal to each row of Q (m, D), −1 where there is none (m,)."""
-        return np.array([self._seen.get(row.tobytes(), -1) for row in Q.astype(np.float64) + 0.0], np.int64)
+        return np.array(
+            [self._seen.get(row.tobytes(), -1) for row in Q.astype(np.float64) + 0.0],
+            np.int64,
+        )
 
 
 def square_norms(X: Array) -> Array:
@@ -135,19 +175,28 @@ def square_norms(X: Array) -> Array:
 
 
 def blocks_of(rows: int, entries_per_row: int, entries: int | None = None) -> list[slice]:
-    """Slices of `rows`, each of as many as have `entries` (by default BLOCK) in all, at least one."""
+    """Slices of `rows`, each of as many as have `entries` (by default BLOCK) in all, at least
+    one.
+    """
     size = max(1, (entries or BLOCK) // entries_per_row)
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def reconstruction_weights(
-    X: Array, indices: Indices, Q: Array, *, reg: float = 1e-3, gram: Array | None = None
+    X: Array,
+    indices: Indices,
+    Q: Array,
+    *,
+    reg: float = 1e-3,
+    gram: Array | None = None,
 ) -> Array:
-    """Weights (m, k), summing to one, with which rows X[indices] best combine to each query (Eqs. 3–8).
+    """Weights (m, k), summing to one, with which rows X[indices] best combine to each query (Eqs.
+    3–8).
 
-    G w = 1 is solved for the Gram matrix G of the differences to the neighbours, then w divided by its sum;
-    `reg` · trace(G) on the diagonal makes it solvable when k exceeds the local dimension. Neighbours all equal to the
-    query share the weight evenly. From `gram_matrix(X)`, computed where that pays, G follows by four terms, not D.
+    G w = 1 is solved for the Gram matrix G of the differences to the neighbours, then w divided by
+    its sum; `reg` · trace(G) on the diagonal makes it solvable when k exceeds the local dimension.
+    Neighbours all equal to the query share the weight evenly. From `gram_matrix(X)`, computed where
+    that pays, G follows by four terms, not D.
     """
     m, k = indices.shape
     if gram is None and 2 * m * k * k >= len(X) ** 2:
@@ -162,19 +211,25 @@ def reconstruction_weights(
             G = _gram_of_differences(P, near, centred, gram)
             diagonal = np.einsum("mkk->mk", G)
             trace = diagonal.sum(1, keepdims=True)
-            diagonal += np.where(trace > 0, reg * trace, 1.0)  # trace 0: G = I, whose solution is even
+            # Trace 0: G = I, whose solution is even
+            diagonal += np.where(trace > 0, reg * trace, 1.0)
             for row, matrix in enumerate(G, rows.start):
-                _, weights[row], failed = lapack.dposv(matrix.T, one, overwrite_a=1)  # reads the lower triangle
+                # Reads the lower triangle
+                _, weights[row], failed = lapack.dposv(matrix.T, one, overwrite_a=1)
                 if failed:
-                    raise InputError(f"reg is {reg}, and weights have no one solution: expected more, such as 0.001")
+                    raise InputError(
+                        f"reg is {reg}, and weights have no one solution: "
+                        "expected more, such as 0.001"
+                    )
     return weights / weights.sum(1, keepdims=True)
 
 
 def _gram_of_differences(P: Array, indices: Indices, Q: Array, gram: Array | None) -> Array:
-    """Inner products (m, k, k) of differences between queries Q (m, D) and rows of P (n, D), lower triangles at least.
+    """Inner products (m, k, k) of differences between queries Q (m, D) and rows of P (n, D), lower
+    triangles at least.
 
-    From those of the rows, (p − q)(p' − q) = pp' − pq − p'q + qq; where the neighbours are so close that this
-    would lose digits, from the differences.
+    From those of the rows, (p − q)(p' − q) = pp' − pq − p'q + qq; where the neighbours are so close
+    that this would lose digits, from the differences.
     """
     if gram is None:
         return _products_of_differences(P, indices, Q)
@@ -185,7 +240,9 @@ def _gram_of_differences(P: Array, indices: Indices, Q: Array, gram: Array | Non
     G = np.empty((*indices.shape, k))
     for start in range(0, k, STRIPE):
         stop = min(start + STRIPE, k)
-        stripe = gram.ravel().take(indices[:, start:stop, None] * len(gram) + indices[:, None, :stop])
+        stripe = gram.ravel().take(
+            indices[:, start:stop, None] * len(gram) + indices[:, None, :stop]
+        )
         stripe -= across[:, start:stop, None]
         stripe -= rest[:, None, :stop]
         G[:, start:stop, :stop] = stripe
@@ -203,4 +260,7 @@ def _products_of_differences(P: Array, indices: Indices, Q: Array) -> Array:
 def weight_matrix(indices: Indices, weights: Array, n: int) -> sparse.csr_array:
     """The sparse W (m, n) whose row i holds the weights of point i at its neighbours."""
     m, k = indices.shape
-    return sparse.csr_array((weights.ravel(), indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, n))
+    return sparse.csr_array(
+        (weights.ravel(), indices.ravel(), np.arange(0, m * k + 1, k)),
+        shape=(m, n),
+    )

@@ -1,8 +1,10 @@
-"""What every reducer shares: checked input, float32 output, the prefix that serves smaller sizes, and room for n².
+"""What every reducer shares: checked input, float32 output, the prefix that serves smaller sizes,
+and room for n².
 
-Where it means something there is `explained_variance_ratio_`, the share of the fitted rows' variance per component:
-truncate, pca, svd, kpca (in feature space) and, as one number for all units, autoencoder. grp's axes overlap, and
-isomap, lle and sbertlp keep distances or weights, not variance.
+Where it means something there is `explained_variance_ratio_`, the share of the fitted rows'
+variance per component: truncate, pca, svd, kpca (in feature space) and, as one number for all
+units, autoencoder. grp's axes overlap, and isomap, lle and sbertlp keep distances or weights, not
+variance.
 """
 
 from abc import ABC, abstractmethod
@@ -24,11 +26,12 @@ SMALLEST = 1e-20
 
 @dataclass(eq=False, repr=False)
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """X (n, D) → Y (n, n_components) float32; one fit at the largest size serves smaller ones through `prefix`.
+    """X (n, D) → Y (n, n_components) float32; one fit at the largest size serves smaller ones
+    through `prefix`.
 
-    A reducer says what it learns from X (`_learn`) and what it makes of further rows (`_reduce`), both checked already.
-    Its options are the fields of a dataclass. Methods raise InputError for rows that nothing can be computed from, for
-    sizes out of reach and for unknown options.
+    A reducer says what it learns from X (`_learn`) and what it makes of further rows (`_reduce`),
+    both checked already. Its options are the fields of a dataclass. Methods raise InputError for
+    rows that nothing can be computed from, for sizes out of reach and for unknown options.
     """
 
     n_components: int = 2
@@ -46,7 +49,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return np.asarray(self._reduce(self._input(X, reset=False)), np.float32, order="C")
 
     def prefix(self, Y: Array, n_components: int) -> Array:
-        """What this reducer fitted at a smaller size would return, from its output Y (n, ≥ n_components)."""
+        """What this reducer fitted at a smaller size would return, from its output Y (n, ≥
+        n_components).
+        """
         return Y[:, : check_dim(n_components, limit=Y.shape[1], what="n_components")]
 
     @abstractmethod
@@ -84,7 +89,8 @@ def check_not_vanishing(X: Array) -> Array:
     reach = max(float(X.max()), -float(X.min()))
     if 0 < reach < SMALLEST:
         raise InputError(
-            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, since what is made "
+            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, "
+            "since what is made "
             "of smaller numbers vanishes in single precision; divide it by its largest entry"
         )
     return X
@@ -112,6 +118,7 @@ def check_memory(rows: int, needed: float) -> None:
     if needed > free:
         most = int(rows * (free / needed) ** 0.5)
         raise InputError(
-            f"{rows:,} rows need about {needed / 1e9:,.1f} GB of memory and {free / 1e9:,.1f} GB are available: fit on "
+            f"{rows:,} rows need about {needed / 1e9:,.1f} GB of memory and "
+            f"{free / 1e9:,.1f} GB are available: fit on "
             f"a sample of at most {most:,} rows and transform the others"
         )

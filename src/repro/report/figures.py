@@ -1,8 +1,10 @@
-"""Figures: readable on light and dark pages, at phone width, without telling anything by colour alone.
+"""Figures: readable on light and dark pages, at phone width, without telling anything by colour
+alone.
 
-A series (dataset, method) is known by colour and marker, a kind of number (paper, recorded, live) by its line. The
-background is transparent and the text one grey with contrast 4.5 on white and 4 on the book's dark page, where the
-style sheet lifts it further. The book's curves have one grammar: which column is x, which tell curves or panels apart.
+A series (dataset, method) is known by colour and marker, a kind of number (paper, recorded, live)
+by its line. The background is transparent and the text one grey with contrast 4.5 on white and 4 on
+the book's dark page, where the style sheet lifts it further. The book's curves have one grammar:
+which column is x, which tell curves or panels apart.
 """
 
 from base64 import b64encode
@@ -37,22 +39,39 @@ KIND_STYLE: dict[str, dict[str, Any]] = {
     "recorded": {"linestyle": "-", "linewidth": 2.2},
     "live": {"linestyle": "-", "linewidth": 1.0},
 }
-"""Dashed with hollow markers: printed, not ours. Thick: recorded, what judges. Thin: computed with this copy."""
-ALWAYS = {"PCA": 0, "SVD": 1, "KPCA": 2, "GRP": 3, "random": 3, "Autoencoder": 4, "Truncate": 5, "first columns": 5}
+"""Dashed with hollow markers: printed, not ours. Thick: recorded, what judges. Thin: computed with
+this copy.
+"""
+ALWAYS = {
+    "PCA": 0,
+    "SVD": 1,
+    "KPCA": 2,
+    "GRP": 3,
+    "random": 3,
+    "Autoencoder": 4,
+    "Truncate": 5,
+    "first columns": 5,
+}
 ALWAYS |= {"end to end": 1, "trained projection": 1, "after step 1": 4}
 ALWAYS |= {"after step 2": 2, "two-step": 2, "two-step projection": 2}
-"""Positions in the palette of what many pages draw, so that a method looks the same on all of them."""
-WIDTH = 6.4  # Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote
+"""Positions in the palette of what many pages draw, so that a method looks the same on all of them.
+"""
+# Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote
+WIDTH = 6.4
 
 
 class Drawing(Figure):
     """A figure that shows itself in a notebook without pyplot, as a scalable image."""
 
     alt: str = ""  # What the figure shows, in a sentence; written into the file as its title
-    blank: Shown | None = None  # The sentence that stands in its place where there is nothing to draw
+    # The sentence that stands in its place where there is nothing to draw
+    blank: Shown | None = None
 
     def svg(self) -> str:
-        """The figure as SVG; equal figures give equal text. It is drawn once; `savefig` would do so twice."""
+        """The figure as SVG; equal figures give equal text.
+
+        It is drawn once; `savefig` would do so twice.
+        """
         text = StringIO()
         with styled():
             # Laid out once: done at every drawing, the layout would move on a little each time.
@@ -68,7 +87,10 @@ class Drawing(Figure):
     def img(self) -> str:
         """The figure as an HTML image that needs no file beside the page."""
         data = b64encode(self.svg().encode()).decode()
-        return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
+        return (
+            f'<img class="drawing" alt="{escape(self.alt)}" '
+            f'src="data:image/svg+xml;base64,{data}"/>'
+        )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.blank._repr_mimebundle_() if self.blank else {"image/svg+xml": self.svg()}
@@ -79,7 +101,9 @@ class NothingToDraw(InputError):
 
 
 def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
-    """Give a function that draws the book's look; where it finds nothing to draw, its figure says so."""
+    """Give a function that draws the book's look; where it finds nothing to draw, its figure says
+    so.
+    """
 
     @wraps(draw)
     def draw_or_say(*args: P.args, **options: P.kwargs) -> Drawing:
@@ -95,19 +119,31 @@ def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
     return draw_or_say
 
 
-def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplots: Any) -> tuple[Drawing, list[Axes]]:
-    """An empty figure of the book's width and so many inches of height, and its axes, row by row."""
+def new_figure(
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    height: float = 3.6,
+    **subplots: Any,
+) -> tuple[Drawing, list[Axes]]:
+    """An empty figure of the book's width and so many inches of height, and its axes, row by
+    row.
+    """
     figure = Drawing(figsize=(WIDTH, height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False, **subplots).ravel())
 
 
 def look(position: int) -> dict[str, Any]:
-    """Colour and marker of the series at a position of its legend; after six the colours recur with other markers."""
+    """Colour and marker of the series at a position of its legend; after six the colours recur with
+    other markers.
+    """
     return {"color": PALETTE[position % 6], "marker": MARKERS[(position + position // 6) % 6]}
 
 
 def looks(names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-    """The look of each series: its own where all pages share it, else the first that none of the others has."""
+    """The look of each series: its own where all pages share it, else the first that none of the
+    others has.
+    """
     taken = {ALWAYS.get(name) for name in names}
     free = iter(sorted(range(len(PALETTE) + len(names)), key=lambda i: i % len(PALETTE) in taken))
     return {name: look(ALWAYS[name] if name in ALWAYS else next(free)) for name in names}
@@ -115,20 +151,28 @@ def looks(names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
 
 def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> list[Line2D]:
     """Legend entries of the series, in the given order."""
-    return [Line2D([], [], linestyle="-", label=label(name), **style) for name, style in looks(names).items()]
+    return [
+        Line2D([], [], linestyle="-", label=label(name), **style)
+        for name, style in looks(names).items()
+    ]
 
 
 def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> None:
-    """Put the legend below all panels, in as many columns as fit; lines beyond the first add to the figure's height."""
+    """Put the legend below all panels, in as many columns as fit; lines beyond the first add to the
+    figure's height.
+    """
     longest = max((len(str(handle.get_label())) for handle in handles), default=1)
-    room = int(figure.get_figwidth() / (0.55 + 0.085 * longest))  # inches of a line's mark, and of a letter
+    # Inches of a line's mark, and of a letter
+    room = int(figure.get_figwidth() / (0.55 + 0.085 * longest))
     columns = max(1, min(columns, room, len(handles)))
     figure.set_figheight(figure.get_figheight() + 0.22 * max(0, ceil(len(handles) / columns) - 1))
     figure.legend(handles=list(handles), loc="outside lower center", ncols=columns)
 
 
 def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True) -> None:
-    """A log2 axis with a tick at every dim present, written as plain numbers; labels are thinned to its inches."""
+    """A log2 axis with a tick at every dim present, written as plain numbers; labels are thinned to
+    its inches.
+    """
     dims = sorted({int(dim) for dim in dims})
     if not dims:  # a panel without a curve, such as a setting in which nothing could be fitted
         return
@@ -145,7 +189,9 @@ def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True
 
 
 def thin(lengths: Sequence[int], room: float) -> list[int]:
-    """Positions of labels of so many characters that fit in inches: every first, second, third …, the last always."""
+    """Positions of labels of so many characters that fit in inches: every first, second, third …,
+    the last always.
+    """
     # 0.105 inches is a digit of 11.5-point DejaVu Sans; one digit's width keeps neighbours apart.
     fit = max(2, int(room / (0.105 * (max(lengths) + 1))))
     step = max(1, -(-len(lengths) // fit))
@@ -174,18 +220,23 @@ def curves(
     share: bool | str = False,
     scale: float = 100,
 ) -> Drawing:
-    """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
+    """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of
+    panels per `row`.
 
     Args:
-        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are its seeds.
-        color: what tells curves apart; the same as `panel` where each curve has a panel, and a scale, of its own.
+        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are
+            its seeds.
+        color: what tells curves apart; the same as `panel` where each curve has a panel, and a
+            scale, of its own.
         x: what runs along the axis; `dim` is logarithmic.
         panel: what tells panels apart.
         row: what tells lines of panels apart; without it panels are two or three abreast.
         order: all values that `color` may have: each keeps its look, whichever are drawn.
         band: shade intervals; where many curves share a panel they would hide each other.
-        levels: horizontal lines: value in points, label, and perhaps the columns of `panel` and `row`.
-        title: what a panel is called; by default a dataset as the documents print it, else the value.
+        levels: horizontal lines: value in points, label, and perhaps the columns of `panel` and
+            `row`.
+        title: what a panel is called; by default a dataset as the documents print it, else the
+            value.
         ylabel: what the score is.
         xlabel: what x is.
         share: passed on as `sharey`.
@@ -194,19 +245,33 @@ def curves(
     Raises:
         InputError: if a column is missing, or a value of `color` is not in `order`.
     """
-    title, levels = title or title_of, pd.DataFrame(columns=["value", "label"]) if levels is None else levels
+    title, levels = (
+        title or title_of,
+        pd.DataFrame(columns=["value", "label"]) if levels is None else levels,
+    )
     by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
     found = points(frame, list(by), scale)
-    names, kinds = list(order or dict.fromkeys(found[color])), [kind for kind in KINDS if kind in set(found["kind"])]
+    names, kinds = (
+        list(order or dict.fromkeys(found[color])),
+        [kind for kind in KINDS if kind in set(found["kind"])],
+    )
     if unknown := set(found[color]) - set(names):
-        raise InputError(f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}")
+        raise InputError(
+            f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}"
+        )
     drawn, styles = [name for name in names if name in set(found[color])], looks(names)
-    alone = color == panel or len(drawn) == 1  # then the curve needs no name, and what is printed can be grey
+    # Then the curve needs no name, and what is printed can be grey
+    alone = color == panel or len(drawn) == 1
     rows, across = (list(dict.fromkeys(found[c])) if c else [None] for c in (row, panel))
     cells = [(r, p) for r in rows for p in across]
     width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
     lines = ceil(len(cells) / width)
-    figure, axes = new_figure(lines, width, height=1.0 + (1.8 if width > 1 else 2.4) * lines, sharey=share)
+    figure, axes = new_figure(
+        lines,
+        width,
+        height=1.0 + (1.8 if width > 1 else 2.4) * lines,
+        sharey=share,
+    )
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
         here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
         own = within(found, here)
@@ -216,7 +281,14 @@ def curves(
                 style |= {"color": GREY} if alone and kind == "paper" else {}
                 axis.plot(line[x], line["value"], **style)
                 if band and line["low"].notna().any():
-                    axis.fill_between(line[x], line["low"], line["high"], color=style["color"], alpha=0.18, linewidth=0)
+                    axis.fill_between(
+                        line[x],
+                        line["low"],
+                        line["high"],
+                        color=style["color"],
+                        alpha=0.18,
+                        linewidth=0,
+                    )
         for level in within(levels, here).itertuples():
             axis.axhline(level.value, **DASHED)
         shown = title(cell[1]) if panel else title(drawn[0]) if alone else ""
@@ -225,19 +297,34 @@ def curves(
             dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
         else:
             axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
-        axis.set_xlabel(xlabel if i + width >= len(cells) else "")  # also above the gap that an odd number leaves
+        # Also above the gap that an odd number leaves
+        axis.set_xlabel(xlabel if i + width >= len(cells) else "")
         if row and i % width == 0:
             axis.set_ylabel(fill(str(cell[0]), 18), fontsize=10)  # as much as a panel is high
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
-    handles = [h for h, n in zip(series_handles(names, title_of), names, strict=True) if n in drawn and not alone]
+    handles = [
+        h
+        for h, n in zip(series_handles(names, title_of), names, strict=True)
+        if n in drawn and not alone
+    ]
     if "kind" not in (color, panel, row):
-        handles += [Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]) for kind in kinds]
+        handles += [
+            Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]) for kind in kinds
+        ]
     handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    figure.supylabel(fill(ylabel, int(9 * figure.get_figheight()), break_on_hyphens=False), fontsize=12)
+    figure.supylabel(
+        fill(ylabel, int(9 * figure.get_figheight()), break_on_hyphens=False),
+        fontsize=12,
+    )
     panels = [title(name) for name in across] if panel not in (None, color, "kind") else []
-    said = {"curves": map(title_of, drawn), "rows": rows if row else [], "panels": panels, "numbers": kinds}
+    said = {
+        "curves": map(title_of, drawn),
+        "rows": rows if row else [],
+        "panels": panels,
+        "numbers": kinds,
+    }
     words = [f"{what}: {', '.join(map(str, names))}" for what, names in said.items() if names]
     figure.alt = "; ".join([f"{ylabel or 'values'} against {xlabel}", *words])
     return figure
@@ -258,8 +345,8 @@ def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
 def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
     """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
-    Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
-    brings its own interval, if it has one; else `low` and `high` are NaN.
+    Several rows of one point are several seeds: the band is their mean ± one standard deviation. A
+    single row brings its own interval, if it has one; else `low` and `high` are NaN.
     """
     keys = ["kind", *by]
     frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])
@@ -268,7 +355,11 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
     frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
     grouped = frame.groupby(keys, sort=False, observed=True)
     found = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
-    found["value"], spread, found["n"] = grouped["value"].mean(), grouped["value"].std(), grouped.size()
+    found["value"], spread, found["n"] = (
+        grouped["value"].mean(),
+        grouped["value"].std(),
+        grouped.size(),
+    )
     several = found["n"] > 1
     found["low"] = found["low"].where(~several, found["value"] - spread)
     found["high"] = found["high"].where(~several, found["value"] + spread)
@@ -278,12 +369,16 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """A copy of a frame that has rows, the columns asked for and known kinds; an InputError if it has not."""
+    """A copy of a frame that has rows, the columns asked for and known kinds; an InputError if it
+    has not.
+    """
     if frame.empty:
         raise NothingToDraw("the frame has no rows")
     missing = [column for column in columns if column not in frame.columns]
     if missing:
-        raise InputError(f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}")
+        raise InputError(
+            f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}"
+        )
     for kind in frame["kind"].unique() if "kind" in columns else ():
         one_of(str(kind), KINDS, "kind of number")
     return frame.copy()

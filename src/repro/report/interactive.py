@@ -1,8 +1,9 @@
-"""Interactive charts that work from a file, without a network: Altair specifications and one vendored copy of Vega.
+"""Interactive charts that work from a file, without a network: Altair specifications and one
+vendored copy of Vega.
 
-A chart becomes its specification, a static figure, and a few lines of script, which finds `_static/vega/` beside the
-page's own style sheet. Wherever that fails, as in a notebook outside the book or with scripts switched off, the static
-figure is what the reader sees.
+A chart becomes its specification, a static figure, and a few lines of script, which finds
+`_static/vega/` beside the page's own style sheet. Wherever that fails, as in a notebook outside the
+book or with scripts switched off, the static figure is what the reader sees.
 """
 
 import hashlib
@@ -29,7 +30,13 @@ CONFIG: dict[str, Any] = {
     | {"domainColor": GREY, "tickColor": GREY, "gridColor": GREY, "gridOpacity": 0.22}
     | {"labelFontSize": 13, "titleFontSize": 14, "titleFontWeight": "normal"},
     "legend": TEXT
-    | {"orient": "bottom", "labelFontSize": 13, "labelLimit": 260, "columns": 1, "symbolStrokeWidth": 2}
+    | {
+        "orient": "bottom",
+        "labelFontSize": 13,
+        "labelLimit": 260,
+        "columns": 1,
+        "symbolStrokeWidth": 2,
+    }
     | {"layout": {"bottom": {"direction": "vertical", "anchor": "start"}}},
     "title": {"color": GREY, "fontSize": 14},
     "header": TEXT,
@@ -50,12 +57,14 @@ class Interactive:
     def _repr_html_(self) -> str:
         text = script_json(self.spec)
         name = "chart-" + hashlib.sha256(text.encode()).hexdigest()[:12]
-        # A notebook that is not trusted loses script, image and `hidden`: what it shows then is the last line.
+        # A notebook that is not trusted loses script, image and `hidden`: what it shows then is the
+        # last line.
         return (
             f'<div class="chart" id="{name}"><div class="chart-live"></div>'
             f'<div class="chart-still">{self.fallback.img()}</div>'
             f'<p class="chart-hint" style="display:none">{escape(self.hint)}</p>'
-            f'<script type="application/json">{text}</script><script>{SCRIPT.replace("__ID__", name)}</script>'
+            f'<script type="application/json">{text}</script>'
+            f"<script>{SCRIPT.replace('__ID__', name)}</script>"
             "<p hidden>Trust this notebook to see its figure.</p></div>"
         )
 
@@ -63,7 +72,8 @@ class Interactive:
 def script_json(data: Any) -> str:
     """Data as JSON that may stand inside a script element, whatever texts it holds.
 
-    A browser ends the element at `</script`, and after `<!--<script` it takes the rest of the page into it.
+    A browser ends the element at `</script`, and after `<!--<script` it takes the rest of the page
+    into it.
     """
     # Outside of texts JSON has no "<", and inside of them \u003c is the same character.
     return json.dumps(data, sort_keys=True).replace("<", "\\u003c")
@@ -72,23 +82,32 @@ def script_json(data: Any) -> str:
 def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     """An Altair chart, with the static figure that stands in for it where scripts do not run.
 
-    The hint, what the reader can do with it, is shown where they do. A plain chart is as wide as the page.
+    The hint, what the reader can do with it, is shown where they do. A plain chart is as wide as
+    the page.
     """
     if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
         chart = chart.properties(width="container")
     with alt.theme.enable("book"):
         spec = chart.to_dict()  # altair itself refuses more rows than a page can carry
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
-        raise InputError(f"the chart reads {remote[1]}: put its data into the frame, the book works without a network")
+        raise InputError(
+            f"the chart reads {remote[1]}: put its data into the frame, the book "
+            "works without a network"
+        )
     return Interactive(spec, fallback, hint)
 
 
 def widget(script: str, data: Any, fallback: Shown) -> Shown:
-    """A script of the assets that puts controls into its box and reads the data; without scripts, what stands still."""
+    """A script of the assets that puts controls into its box and reads the data; without scripts,
+    what stands still.
+    """
     text = script_json(data)
     code = (ASSETS / f"{script}.js").read_text(encoding="utf-8")
     html = f'<script type="application/json">{text}</script><script>{code}</script>'
-    return Shown(f'<div class="{script}">{html}<noscript>{fallback.html}</noscript></div>', fallback.markdown)
+    return Shown(
+        f'<div class="{script}">{html}<noscript>{fallback.html}</noscript></div>',
+        fallback.markdown,
+    )
 
 
 def heat_map(
@@ -103,18 +122,33 @@ def heat_map(
 ) -> alt.LayerChart:
     """A cell for every x and y, its `value` written in it, and on pointing its `interval` and more.
 
-    `outlined` are some of the cells. All cells share one scale of colours, whichever a `choice` shows.
+    `outlined` are some of the cells. All cells share one scale of colours, whichever a `choice`
+    shows.
     """
     number = alt.Tooltip("value:Q", title=title, format=".2f")
-    base = alt.Chart(cells).encode(x=x, y=y, tooltip=[x.shorthand, y.shorthand, number, "interval:N", *tooltip])
+    base = alt.Chart(cells).encode(
+        x=x,
+        y=y,
+        tooltip=[x.shorthand, y.shorthand, number, "interval:N", *tooltip],
+    )
     base = base if choice is None else base.transform_filter(choice)
     low, high = float(cells["value"].min()), float(cells["value"].max())
     color = alt.Color("value:Q", title=title, scale=alt.Scale(scheme="cividis", domain=[low, high]))
     layers = [base.mark_rect().encode(color=color)]
     if outlined is not None:
-        layers.append(base.mark_rect(filled=False, strokeWidth=3, stroke=PALETTE[1]).properties(data=outlined))
+        layers.append(
+            base.mark_rect(filled=False, strokeWidth=3, stroke=PALETTE[1]).properties(data=outlined)
+        )
     # cividis runs from dark to light: white letters on its lower half, black on its upper half
-    ink = alt.condition(f"datum.value < {(low + high) / 2:.3f}", alt.value("white"), alt.value("black"))
-    layers.append(base.mark_text(fontSize=12).encode(text=alt.Text("value:Q", format=".1f"), color=ink))
-    chart = alt.layer(*layers).properties(height=60 + 36 * cells[y.shorthand.split(":")[0]].nunique())
+    ink = alt.condition(
+        f"datum.value < {(low + high) / 2:.3f}",
+        alt.value("white"),
+        alt.value("black"),
+    )
+    layers.append(
+        base.mark_text(fontSize=12).encode(text=alt.Text("value:Q", format=".1f"), color=ink)
+    )
+    chart = alt.layer(*layers).properties(
+        height=60 + 36 * cells[y.shorthand.split(":")[0]].nunique()
+    )
     return chart if choice is None else chart.add_params(choice)

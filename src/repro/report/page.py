@@ -1,4 +1,6 @@
-"""What every page of the book does around its own method: settings, provenance, recorded rows, verdicts, recording."""
+"""What every page of the book does around its own method: settings, provenance, recorded rows,
+verdicts, recording.
+"""
 
 import json
 import shlex
@@ -18,23 +20,34 @@ from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.report.judge import Measurement
-from repro.report.scorecard import full_size_scores, nearness, verdict_frame, verdict_table, write_verdicts
+from repro.report.scorecard import (
+    full_size_scores,
+    nearness,
+    verdict_frame,
+    verdict_table,
+    write_verdicts,
+)
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
 from repro.types import InputError
 
-Judged = Callable[[pd.DataFrame], list[Measurement]]  # rows to what they measure of the page's claims
+# Rows to what they measure of the page's claims
+Judged = Callable[[pd.DataFrame], list[Measurement]]
 
 
 def parameters_now() -> dict[str, Any]:
-    """The parameters of the notebook that asks: the annotated names of `__main__`, which its first cell declares."""
+    """The parameters of the notebook that asks: the annotated names of `__main__`, which its first
+    cell declares.
+    """
     main = sys.modules["__main__"]
     return {name: deepcopy(getattr(main, name)) for name in getattr(main, "__annotations__", {})}
 
 
 def command(page: str, parameters: Mapping[str, Any]) -> str:
-    """What runs a page again with the same parameters; of a network's folder only its name, which others have too."""
+    """What runs a page again with the same parameters; of a network's folder only its name, which
+    others have too.
+    """
 
     def said(value: Any) -> Any:
         if isinstance(value, list):
@@ -42,25 +55,37 @@ def command(page: str, parameters: Mapping[str, Any]) -> str:
         named = isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir())
         return Path(value).name if named else value
 
-    given = {name: said(value) for name, value in parameters.items() if value is not None and name != "record"}
-    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
-    return shlex.join(["repro", "run", page, *(word for item in texts.items() for word in ("-p", *item))])
+    given = {
+        name: said(value)
+        for name, value in parameters.items()
+        if value is not None and name != "record"
+    }
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in given.items()
+    }
+    return shlex.join(
+        ["repro", "run", page, *(word for item in texts.items() for word in ("-p", *item))]
+    )
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page: its name, the experiment its rows belong to, and the parameters that all pages have."""
+    """One page: its name, the experiment its rows belong to, and the parameters that all pages
+    have.
+    """
 
     name: str  # of the notebook, without `.md`
     experiment: str  # name of its rows, and of their file in `results/`
     profile: str = "embedded"
-    source: str | None = None  # local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set
+    # Local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set
+    source: str | None = None
     seed: int = 0
     record: bool = False
     may_be_empty: Collection[str] = ()
-    """names of parameters that are lists of something the page can do without"""
+    """Names of parameters that are lists of something the page can do without."""
     parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
-    """of the notebook, as they were before its code went on"""
+    """Of the notebook, as they were before its code went on."""
 
     def __post_init__(self) -> None:
         for name, value in self.parameters.items():
@@ -80,10 +105,14 @@ class Page:
     @property
     def shared(self) -> dict[str, Any]:
         """Columns that all rows of the page share."""
-        return {name: getattr(self, name) for name in ("experiment", "profile", "data_source", "seed")}
+        return {
+            name: getattr(self, name) for name in ("experiment", "profile", "data_source", "seed")
+        }
 
     def settings(self, **changes: Any) -> Profile:
-        """The profile's configuration with the page's source and seed, and what the reader changed; None keeps it."""
+        """The profile's configuration with the page's source and seed, and what the reader changed;
+        None keeps it.
+        """
         return profile_named(self.profile, source=self.data_source, seed=self.seed, **changes)
 
     @cached_property
@@ -92,23 +121,35 @@ class Page:
         return recorded_rows(self.experiment)
 
     def past(self, backbone: str | None) -> pd.DataFrame:
-        """Recorded rows of one network: the reader's where it has some, else the one nearest to the paper's."""
+        """Recorded rows of one network: the reader's where it has some, else the one nearest to the
+        paper's.
+        """
         known = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
         asked = (backbone, Path(backbone or "").name)  # a folder is recorded under its name
         kept = next((name for name in known if name in asked), next(iter(known), None))
         return self.recorded[self.recorded["backbone"] == kept]
 
     def kept(self, number: int | None, real: int, generated: int) -> int | None:
-        """How much is kept: what the reader says, 0 for all; else the few of `embedded`, of generated text fewer."""
+        """How much is kept: what the reader says, 0 for all; else the few of `embedded`, of
+        generated text fewer.
+        """
         few = generated if self.data_source == "microworld" else real
         return number or (few if number is None and self.profile == "embedded" else None)
 
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
-        return _together([badge(live), badge(self.recorded if recorded is None else recorded, "recorded")])
+        return _together(
+            [badge(live), badge(self.recorded if recorded is None else recorded, "recorded")]
+        )
 
-    def close(self, live: pd.DataFrame, judged: Judged | None = None, recorded: pd.DataFrame | None = None) -> Shown:
-        """Judge the page's claims by its recorded and its live rows, and record the live ones if that was asked for.
+    def close(
+        self,
+        live: pd.DataFrame,
+        judged: Judged | None = None,
+        recorded: pd.DataFrame | None = None,
+    ) -> Shown:
+        """Judge the page's claims by its recorded and its live rows, and record the live ones if
+        that was asked for.
 
         Args:
             live: rows of this run.
@@ -123,7 +164,9 @@ class Page:
             write_verdicts(self.name, *frames)
             said.append(verdict_table(pd.concat(frames, ignore_index=True)))
         if self.record:
-            written = ", ".join(map(str, record(live.assign(command=command(self.name, self.parameters)))))
+            written = ", ".join(
+                map(str, record(live.assign(command=command(self.name, self.parameters))))
+            )
             said.append(Shown(f"<p>recorded: {escape(written)}</p>", f"recorded: {written}"))
         return _together(said)
 
@@ -134,7 +177,10 @@ def _together(parts: list[Shown]) -> Shown:
 
 PLACES: dict[str, dict[str, str]] = {
     "wang": {"": "RoBERTa-base"},
-    "zhang": {"all-MiniLM-L6-v2": "all-mpnet-base-v2", "repro-tiny + SimCSE": "sup-simcse-roberta-large"},
+    "zhang": {
+        "all-MiniLM-L6-v2": "all-mpnet-base-v2",
+        "repro-tiny + SimCSE": "sup-simcse-roberta-large",
+    },
     "sbertlp": {
         "repro-tiny": "Sentence-BERT on BERT-base",
         "all-MiniLM-L6-v2": "Sentence-BERT on BERT-large",
@@ -143,50 +189,67 @@ PLACES: dict[str, dict[str, str]] = {
     },
     "ese": {"": "bge-base-en-v1.5"},
 }
-"""by the first word of an experiment: our network, or any for "", to the one that the paper has in its place"""
+"""By the first word of an experiment: our network, or any for "", to the one that the paper has in
+its place.
+"""
 STATES = {
     "": "as published",
     ", mean of states": "untrained",
     " after SimCSE": "after SimCSE",
     " after NLI": "after NLI",
 }
-"""what follows a network's name where readers are shown it, to the words for how it was trained"""
+"""What follows a network's name where readers are shown it, to the words for how it was trained."""
 SOURCES = {
     "microworld": "generated sentences with known meaning, in place of the benchmarks",
     "local": "the real benchmarks, from files",
     "hub": "the real benchmarks, downloaded",
 }
-"""data sources, for the reader"""
+"""Data sources, for the reader."""
 SAID = {"data_source": "data", "backbone": "backbone", "n_train": "training sentences"}
 SAID |= {name: name for name in ("seed", "profile", "hardware", "commit")}
-"""columns that say where numbers come from, for the reader"""
+"""Columns that say where numbers come from, for the reader."""
 
 
 def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
-    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
+    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of
+    its own.
 
-    A second line says which networks stand where the paper had which, and what they are worth at full size.
+    A second line says which networks stand where the paper had which, and what they are worth at
+    full size.
     """
     if rows.empty:
-        none = "no long run is recorded yet" if kind == "recorded" else "none can be computed under these parameters"
-        return Shown(f'<div class="badge-line">{pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
+        none = (
+            "no long run is recorded yet"
+            if kind == "recorded"
+            else "none can be computed under these parameters"
+        )
+        return Shown(
+            f'<div class="badge-line">{pill(kind, kind)} {none}</div>',
+            f"{kind} numbers: {none}",
+        )
     said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
     source = said.pop("data_source").removesuffix(", none")  # some rows of the page read no data
     meaning, networks = SOURCES.get(source, source), networks_line(rows)
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
     of_whom = f"{meaning}. {networks}" if networks else meaning
+    columns = " · ".join(f"{SAID[name]}: <b>{escape(value)}</b>" for name, value in said.items())
     html = (
         f'<details class="badge-line"><summary>{pill(kind, kind)} '
-        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> {escape(of_whom)}</summary>'
-        f"<p>{' · '.join(f'{SAID[name]}: <b>{escape(value)}</b>' for name, value in said.items())}</p>"
+        f'<span class="source-badge source-{escape(source)}">data: '
+        f"{escape(source)}</span> {escape(of_whom)}</summary>"
+        f"<p>{columns}</p>"
         f"{again and f'<p>Run it again:</p><pre>{escape(again)}</pre>'}</details>"
     )
     plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
-    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
+    return Shown(
+        html,
+        f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}",
+    )
 
 
 def networks_line(rows: pd.DataFrame) -> str:
-    """One sentence: which network has the place of which of the paper's, and its full-size scores beside TF-IDF's.
+    """One sentence: which network has the place of which of the paper's, and its full-size scores
+    beside TF-IDF's.
 
     Empty where no network of the rows has another one's place or a recorded score.
     """
@@ -194,7 +257,9 @@ def networks_line(rows: pd.DataFrame) -> str:
     places = PLACES.get(str(rows["experiment"].iloc[0]).split("_")[0], {})
     for name in (str(name) for name in rows["backbone"].dropna().unique() if ", " not in name):
         place, network = places.get(name, places.get("")), name.removesuffix(" + SimCSE")
-        own = {words: scores[network + end] for end, words in STATES.items() if network + end in scores}
+        own = {
+            words: scores[network + end] for end, words in STATES.items() if network + end in scores
+        }
         if name not in (*OWN_NETWORKS, place) and own:
             listed = ", ".join(f"{score:.1f} {words}" for words, score in own.items())
             said.append(f"{name}{f' (the paper: {place})' if place else ''} {listed}")
@@ -202,4 +267,7 @@ def networks_line(rows: pd.DataFrame) -> str:
         return ""
     counted = BASELINES["tfidf"]
     floor = [f"counted words ({counted}) {scores[counted]:.1f}"] if counted in scores else []
-    return f"Spearman × 100 at full size on STS-B's test pairs (recorded): {'; '.join([*said, *floor])}."
+    return (
+        "Spearman × 100 at full size on STS-B's test pairs (recorded): "
+        f"{'; '.join([*said, *floor])}."
+    )

@@ -1,4 +1,6 @@
-"""Verdicts as tables: which network may judge which claim (§5.10), those of a page, and the scorecard of all claims."""
+"""Verdicts as tables: which network may judge which claim (§5.10), those of a page, and the
+scorecard of all claims.
+"""
 
 import logging
 import os
@@ -20,13 +22,24 @@ from repro.config import ANGLE_RECIPES
 from repro.methods import BASELINES
 from repro.paths import is_out_of_memory, replacing
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
-from repro.report.tables import KINDS, MISSING, Shown, between, names, nothing, show, to_myst, verdict_pill
+from repro.report.tables import (
+    KINDS,
+    MISSING,
+    Shown,
+    between,
+    names,
+    nothing,
+    show,
+    to_myst,
+    verdict_pill,
+)
 from repro.rows import recorded_rows
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
 POINT = ["value", "low", "high"]
-LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}  # a measurement's side, by the claimed one
+# A measurement's side, by the claimed one
+LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}
 
 
 @lru_cache
@@ -35,20 +48,42 @@ def claims() -> pd.DataFrame:
     return pd.read_csv(paths.CLAIMS)
 
 
-def verdict_frame(kind: str, measurements: Iterable[Measurement], rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Measurements of one kind of number with their verdicts, one line each; their rows say who speaks, if given."""
+def verdict_frame(
+    kind: str,
+    measurements: Iterable[Measurement],
+    rows: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Measurements of one kind of number with their verdicts, one line each; their rows say who
+    speaks, if given.
+    """
     known = set(claims()["claim_id"])
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):
         if m.claim_id not in known:
-            raise InputError(f"unknown claim {m.claim_id!r}: claims.csv lists {len(known)}, such as {min(known)}")
+            raise InputError(
+                f"unknown claim {m.claim_id!r}: claims.csv lists {len(known)}, such as {min(known)}"
+            )
         lines.append({**asdict(m), "kind": kind, "verdict": m.verdict, "why": m.why})
-    columns = ["claim_id", "what", "kind", "network", "paper", "value", "low", "high", "verdict", "why", "test"]
+    columns = [
+        "claim_id",
+        "what",
+        "kind",
+        "network",
+        "paper",
+        "value",
+        "low",
+        "high",
+        "verdict",
+        "why",
+        "test",
+    ]
     return pd.DataFrame(lines, columns=[*columns, "scope", "seeds", "null", "direction", "margin"])
 
 
 def verdicts_folder() -> Path:
-    """Where the pages of the book leave their verdicts for the scorecard: beside the build they belong to."""
+    """Where the pages of the book leave their verdicts for the scorecard: beside the build they
+    belong to.
+    """
     return paths.project_root() / "_build" / "verdicts"
 
 
@@ -60,45 +95,62 @@ def write_verdicts(page: str, *frames: pd.DataFrame) -> None:
     if not os.environ.get("REPRO_BOOK"):
         return
     path = paths.inside(verdicts_folder(), f"{page}.parquet")
-    joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
+    joined = pd.concat(
+        [frame for frame in frames if len(frame)] or list(frames[:1]),
+        ignore_index=True,
+    )
     with replacing(path) as partial:
         joined.assign(page=page).to_parquet(partial, index=False, write_page_checksum=True)
 
 
 def read_verdicts() -> pd.DataFrame:
-    """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
+    """The verdicts of all pages built so far; a damaged file is left out with a warning, the next
+    build mends it.
+    """
     frames = [verdict_frame("live", []).assign(page="")]
     for path in sorted(verdicts_folder().glob("*.parquet")):
         try:
             found = pd.read_parquet(path, page_checksum_verification=True)
             for column, words in (("verdict", OUTCOMES), ("kind", KINDS), ("page", [path.stem])):
                 if not set(found[column]) <= set(words):
-                    raise ValueError(f"its column {column} holds other words than {', '.join(words)}")
+                    raise ValueError(
+                        f"its column {column} holds other words than {', '.join(words)}"
+                    )
             frames.append(found[frames[0].columns])
         except Exception as error:  # damage shows in whatever the reader stumbles over
             if is_out_of_memory(error):
                 raise
-            log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)
+            log.warning(
+                "%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew",
+                path,
+                error,
+            )
     return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
 def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Every claim with its recorded and its live verdict, each by the network nearest the paper's that can tell.
+    """Every claim with its recorded and its live verdict, each by the network nearest the paper's
+    that can tell.
 
-    On one network a claim of several parts has the verdict of its worst part. Generated text judges nothing. What other
-    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those given,
-    by default those that the build's pages left.
+    On one network a claim of several parts has the verdict of its worst part. Generated text judges
+    nothing. What other recorded networks say stands in the column `others`, what it would take to
+    tell in `why`. Verdicts are those given, by default those that the build's pages left.
     """
     given = read_verdicts() if given is None else given
     card = claims()[["claim_id", "paper", "place", "statement"]].copy()
     for kind in ("recorded", "live"):
         own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
-        found = {claim: list(by_network(str(claim), parts).items()) for claim, parts in own.groupby("claim_id")}
+        found = {
+            claim: list(by_network(str(claim), parts).items())
+            for claim, parts in own.groupby("claim_id")
+        }
         said = [found.get(claim, [("", "not attempted")]) for claim in card["claim_id"]]
         card[kind] = [first[1] for first, *_ in said]
         if kind == "recorded":
             card["network"] = [first[0] for first, *_ in said]
-            card["others"] = ["; ".join(f"{network}: {verdict}" for network, verdict in rest) for _, *rest in said]
+            card["others"] = [
+                "; ".join(f"{network}: {verdict}" for network, verdict in rest) for _, *rest in said
+            ]
             why = own.groupby(["claim_id", "network", "verdict"])["why"].first()
             keys = zip(card["claim_id"], card["network"], card["recorded"], strict=True)
             card["why"] = [why.get(key, "") for key in keys]
@@ -107,47 +159,81 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
-    """The worst part of a claim on every network, first those that can tell, the nearest to the paper's first.
+    """The worst part of a claim on every network, first those that can tell, the nearest to the
+    paper's first.
 
-    One that cannot bear on it, has no interval or cannot tell leaves the word to another; our small ones speak last.
+    One that cannot bear on it, has no interval or cannot tell leaves the word to another; our small
+    ones speak last.
     """
-    said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
+    said = {
+        str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)
+    }
     sure = set(parts.loc[parts["low"].notna(), "network"])
-    last = {n: (said[n] in SILENT, n not in sure, "repro" in n, said[n] == "cannot tell") for n in said}
+    last = {
+        n: (said[n] in SILENT, n not in sure, "repro" in n, said[n] == "cannot tell") for n in said
+    }
     order = sorted(said, key=lambda name: (*last[name], rank(claim, name)))
     return {name: said[name] for name in order}
 
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
     """How many claims of each document have which verdict, recorded and live."""
-    long = card.rename(columns={"paper": "document"}).melt("document", ["recorded", "live"], "numbers", "verdict")
+    long = card.rename(columns={"paper": "document"}).melt(
+        "document",
+        ["recorded", "live"],
+        "numbers",
+        "verdict",
+    )
     table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
-    return table.reindex(columns=[o for o in OUTCOMES if o not in ON_GENERATED], fill_value=0).reset_index()
+    return table.reindex(
+        columns=[o for o in OUTCOMES if o not in ON_GENERATED],
+        fill_value=0,
+    ).reset_index()
 
 
 def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> Shown:
-    """A line per claim of the scorecard: verdict, statement, the number that decides; all that was measured on a click.
+    """A line per claim of the scorecard: verdict, statement, the number that decides; all that was
+    measured on a click.
 
-    Below stands what the words mean, and how many measurements on generated text lie to the claimed side of the null.
+    Below stands what the words mean, and how many measurements on generated text lie to the claimed
+    side of the null.
     """
     if verdicts.empty:
         return nothing("no claim can be judged from these rows")
     exact = verdicts["low"] == verdicts["high"]
-    verdicts = verdicts.astype({"paper": float, "null": float}).assign(low=verdicts["low"].mask(exact))
+    verdicts = verdicts.astype({"paper": float, "null": float}).assign(
+        low=verdicts["low"].mask(exact)
+    )
     if card is None:
         card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id")
-        card["statement"] += np.where(card["claim_id"].str.match(ON_PAGES), " (this page's part)", "")
-    lines = [_claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id]) for claim in card.itertuples()]
-    words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
+        card["statement"] += np.where(
+            card["claim_id"].str.match(ON_PAGES),
+            " (this page's part)",
+            "",
+        )
+    lines = [
+        _claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id])
+        for claim in card.itertuples()
+    ]
+    words = [
+        o
+        for o in OUTCOMES
+        if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED
+    ]
     own = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
-    side = np.sign(own["paper"] - own["null"]).replace(0, nan).fillna(own["direction"].astype(float))
+    side = (
+        np.sign(own["paper"] - own["null"]).replace(0, nan).fillna(own["direction"].astype(float))
+    )
     moved = own["verdict"].map({"up": 1, "down": -1, "unclear": 0}).astype(float)
     lean = (moved * side.astype(float)).map(LEANS).value_counts()
     built = ", ".join(f"{words} {n}" for words, n in lean.items())
     built = built and f"This build, generated text: {built}."
     legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in words)
     html = "".join(line.html for line in lines) + f'<p class="built">{built}</p>'
-    html += f"<details class='folded'><summary>Verdicts</summary><ul class='verdict-legend'>{legend}</ul></details>"
+    html += (
+        "<details class='folded'><summary>Verdicts</summary><ul "
+        f"class='verdict-legend'>{legend}</ul></details>"
+    )
     plain = [*(line.markdown for line in lines), built, *(f"- {o}: {MEANING[o]}" for o in words)]
     return Shown(f'<div class="claims">{html}</div>', "\n".join(plain))
 
@@ -155,36 +241,54 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
 def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     """One claim, with what was measured of it."""
     decides = (own["network"] == claim.network) & (own["verdict"] == claim.recorded)
-    ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values("at", kind="stable")
-    value, drawn = (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
+    ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values(
+        "at",
+        kind="stable",
+    )
+    value, drawn = (
+        (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
+    )
     table = pd.DataFrame({"verdict": own["verdict"], "numbers": own["kind"]})
     table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
     speakers = zip(own["network"], own["seeds"], strict=True)
-    table["network"] = [f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers]
+    table["network"] = [
+        f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers
+    ]
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
     table["value"] = [between(*point) for point in own[POINT].to_numpy()]
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
-        f'<details class="claim" data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
+        f'<details class="claim" data-document="{escape(claim.paper)}" '
+        f'data-verdict="{escape(claim.recorded)}">'
         f"<summary><span>{verdict_pill(claim.recorded)}{live}</span> "
         f'<span class="claim-said">{escape(claim.statement)}</span> '
         f'<span class="claim-value">{drawn} {value}</span></summary>'
         f"<p>{escape(f'{claim.claim_id}, {claim.place}.')}{page}</p>{show(table).html}</details>"
     )
-    return Shown(html, f"- **{claim.recorded}** {claim.claim_id}: {claim.statement} {value}\n\n{to_myst(table)}\n")
+    return Shown(
+        html,
+        f"- **{claim.recorded}** {claim.claim_id}: {claim.statement} {value}\n\n{to_myst(table)}\n",
+    )
 
 
 def whisker(part: pd.Series) -> str:
-    """A number as a dot, its interval as a line, the null as an upright and the printed number as a hollow dot."""
+    """A number as a dot, its interval as a line, the null as an upright and the printed number as a
+    hollow dot.
+    """
     value, low, high, null, paper = part[[*POINT, "null", "paper"]].astype(float)
     reach = np.nanmax(np.abs([value - null, low - null, high - null, paper - null, 1e-9]))
-    x = {name: f"{60 + 54 * (v - null) / reach:.1f}" for name, v in zip("vlhp", (value, low, high, paper), strict=True)}
+    x = {
+        name: f"{60 + 54 * (v - null) / reach:.1f}"
+        for name, v in zip("vlhp", (value, low, high, paper), strict=True)
+    }
     line = "" if isnan(low) else f'<path d="M{x["l"]} 8H{x["h"]}" stroke-width="2"/>'
     hollow = "" if isnan(paper) else f'<circle cx="{x["p"]}" cy="8" r="4" fill="none"/>'
     dot = "" if isnan(value) else f'<circle cx="{x["v"]}" cy="8" r="3.5" fill="currentColor"/>'
     marks = f'<path class="null" d="M60 1V15"/>{line}{hollow}{dot}'
-    return f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>' if dot else ""
+    return (
+        f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>' if dot else ""
+    )
 
 
 OWN: dict[str, tuple[str, ...]] = {
@@ -194,26 +298,35 @@ OWN: dict[str, tuple[str, ...]] = {
     "ESE": ("bge-base-en-v1.5", "UAE-Large-V1", "Qwen1.5-0.5B"),
     "PROP": ("bert-base-uncased",),
 }
-"""the papers' own networks by the beginning of a claim; on these the printed size is judged"""
+"""The papers' own networks by the beginning of a claim; on these the printed size is judged."""
 STAND_INS = (
-    *("all-mpnet-base-v2", "e5-small-en", "all-MiniLM-L6-v2", "universal-sentence-encoder-multilingual-v3"),
-    *("repro-mini", "repro-tiny", "repro-tiny + SimCSE"),
+    "all-mpnet-base-v2",
+    "e5-small-en",
+    "all-MiniLM-L6-v2",
+    "universal-sentence-encoder-multilingual-v3",
+    "repro-mini",
+    "repro-tiny",
+    "repro-tiny + SimCSE",
 )
-"""every other network, from the nearest to a paper's to the farthest"""
+"""Every other network, from the nearest to a paper's to the farthest."""
 MENDED = "flow|whitening|-LP"  # in the names of such lines
 BLOCKS = {"repro-tiny": 2, "all-MiniLM-L6-v2": 6, "e5-small-en": 12, "all-mpnet-base-v2": 12}
-Scores = Mapping[str, float | None]  # full-size scores of networks on STS-B; None where the rows hold none
+# Full-size scores of networks on STS-B; None where the rows hold none
+Scores = Mapping[str, float | None]
 FEWEST_BLOCKS = 4  # of a network that is asked about depth
 
 
 def nearness(network: str, own: Sequence[str] = ()) -> int:
     """The place of a network: first a paper's own, then the stand-ins, then all others."""
     order = (*own, *STAND_INS)
-    return order.index(name) if (name := Path(network).name) in order else len(order)  # a hub id without its owner
+    # A hub id without its owner
+    return order.index(name) if (name := Path(network).name) in order else len(order)
 
 
 def rank(claim: str, networks: str) -> int:
-    """How far networks, with commas between them, are from the claim's paper: the farthest counts."""
+    """How far networks, with commas between them, are from the claim's paper: the farthest
+    counts.
+    """
     return max(nearness(name, OWN[claim.split("-")[0]]) for name in networks.split(", "))
 
 
@@ -232,15 +345,24 @@ def chosen_on_dev(m: Measurement, scores: Scores) -> str:
 
 
 def above_words(m: Measurement, scores: Scores) -> str:
-    """A network that says less of similarity than counted words do cannot say what its size does to it."""
+    """A network that says less of similarity than counted words do cannot say what its size does to
+    it.
+    """
     floor = full_size_scores().get(BASELINES["tfidf"], nan)
-    known = {name: score for name in m.network.split(", ") if (score := scores.get(name)) is not None}
+    known = {
+        name: score for name in m.network.split(", ") if (score := scores.get(name)) is not None
+    }
     said = [f"{name} has {score:.1f}" for name, score in known.items() if score <= floor]
-    return f"a full-size score on STS-B above counted words' {floor:.1f}: {', '.join(said)}" if said else ""
+    return (
+        f"a full-size score on STS-B above counted words' {floor:.1f}: {', '.join(said)}"
+        if said
+        else ""
+    )
 
 
 def full_score(rows: pd.DataFrame) -> float | None:
-    """The best Spearman × 100 on STS-B's test pairs of any line at the largest size; None where rows hold none.
+    """The best Spearman × 100 on STS-B's test pairs of any line at the largest size; None where
+    rows hold none.
 
     What was mended after training, by a flow or a mapping, says nothing of the network.
     """
@@ -260,27 +382,41 @@ def named(what: str, networks: list[str]) -> list[str]:
 CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = (
     (r"ESE-(T1-[34]|F3-|F4-|T2-)", deep, ""),
     (r"ESE-", chosen_on_dev, ""),
-    (r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T[123]|F[345])-", above_words, ""),
+    (
+        r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T[123]|F[345])-",
+        above_words,
+        "",
+    ),
     (r"PROP-", above_words, r", stsb, |, sickr, |, Avg\., "),
     (r"WANG-F2-|LP-F2-", above_words, r"\bstsb\b|\bsickr\b"),
     (r"WANG-S53-", above_words, r"^STS"),
     (r"ZHANG-(?!S42-9)", above_words, r"^STS-B"),
 )
-"""patterns of claims, what they ask of a network (in words what it lacks), and of which parts of what was measured"""
-ON_PAGES = r"WANG-(S53-1|T1-5|T3-6)$|ZHANG-(S42-([15689]|1[0-2])|C-2)$"  # claims with parts on several pages
-ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-2])|C-2)$"  # claims that speak of three tasks, each on a page of its own
+"""Patterns of claims, what they ask of a network (in words what it lacks), and of which parts of
+what was measured.
+"""
+# Claims with parts on several pages
+ON_PAGES = r"WANG-(S53-1|T1-5|T3-6)$|ZHANG-(S42-([15689]|1[0-2])|C-2)$"
+# Claims that speak of three tasks, each on a page of its own
+ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-2])|C-2)$"
 
 
 def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
-    """Measurements with what their rows say of who speaks: network, generated text, scope, the condition that fails.
+    """Measurements with what their rows say of who speaks: network, generated text, scope, the
+    condition that fails.
 
-    A measurement that names no network of its rows speaks for all of them. Parts of a claim are counted on all networks
-    that can bear on it, since where one cannot tell the word passes to the next.
+    A measurement that names no network of its rows speaks for all of them. Parts of a claim are
+    counted on all networks that can bear on it, since where one cannot tell the word passes to the
+    next.
     """
     everyone = [str(name) for name in rows["backbone"].dropna().unique()]
     generated = (rows["data_source"] == "microworld").any()
     # a page without STS-B says nothing of its networks' scores there, but recorded ones do
-    known = pd.concat([rows, recorded_rows("sbertlp_table1")]) if (rows["dataset"] != "stsb").all() else rows
+    known = (
+        pd.concat([rows, recorded_rows("sbertlp_table1")])
+        if (rows["dataset"] != "stsb").all()
+        else rows
+    )
     scores = {name: full_score(known[known["backbone"] == name]) for name in everyone}
     whole = []
     for m in found:
@@ -288,22 +424,36 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         m = replace(m, network=network, generated=bool(generated))
         speakers = network.split(", ")
-        trained = not m.claim_id.startswith(("ZHANG-", "LP-"))  # by us; the paper's own training is its profile's
-        smaller = trained and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
+        # By us; the paper's own training is its profile's
+        trained = not m.claim_id.startswith(("ZHANG-", "LP-"))
+        smaller = (
+            trained and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
+        )
         same = bool(m.network) and not smaller and all(Path(name).name in own for name in speakers)
-        asked = [lacks for claims, lacks, of in CONDITIONS if re.match(claims, m.claim_id) and re.search(of, m.what)]
+        asked = [
+            lacks
+            for claims, lacks, of in CONDITIONS
+            if re.match(claims, m.claim_id) and re.search(of, m.what)
+        ]
         unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
         whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))
     parts = Counter(m.claim_id for m in whole if not (m.unmet or isnan(m.low)))
     for m in whole:
-        yield replace(m, parts=(3 if re.match(ON_THREE_PAGES, m.claim_id) else 1) * max(1, parts[m.claim_id]))
+        yield replace(
+            m,
+            parts=(3 if re.match(ON_THREE_PAGES, m.claim_id) else 1) * max(1, parts[m.claim_id]),
+        )
 
 
 @lru_cache
 def full_size_scores() -> dict[str, float]:
-    """Spearman × 100 on STS-B's test pairs at full size, of recorded networks and TF-IDF, by what readers are shown."""
+    """Spearman × 100 on STS-B's test pairs at full size, of recorded networks and TF-IDF, by what
+    readers are shown.
+    """
     frames = [recorded_rows("proposal_baselines"), recorded_rows("sbertlp_table1")]
     rows = pd.concat([f[(f["dataset"] == "stsb") & (f["metric"] == "spearman")] for f in frames])
-    rows = rows[(rows["setting"].fillna("") == "") & ~rows["backbone"].isin(set(BASELINES) - {"tfidf"})]
+    rows = rows[
+        (rows["setting"].fillna("") == "") & ~rows["backbone"].isin(set(BASELINES) - {"tfidf"})
+    ]
     said = names(rows)
     return (100 * rows.groupby(rows["method"].map(said), sort=False)["value"].first()).to_dict()

@@ -1,4 +1,6 @@
-"""Tables: printed, recorded and live numbers side by side, never mixed, in HTML and Markdown that say their kind."""
+"""Tables: printed, recorded and live numbers side by side, never mixed, in HTML and Markdown that
+say their kind.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,17 +18,36 @@ from repro.types import InputError
 
 KINDS = ("paper", "recorded", "live")
 HEADINGS = (
-    *("STS-B", "SICK-R", "STS12", "STS13", "STS14", "STS15", "STS16"),
-    *("TREC", "CR", "MR", "SUBJ", "MPQA", "SST", "MRPC", "SICK-E", "20 Newsgroups"),
+    "STS-B",
+    "SICK-R",
+    "STS12",
+    "STS13",
+    "STS14",
+    "STS15",
+    "STS16",
+    "TREC",
+    "CR",
+    "MR",
+    "SUBJ",
+    "MPQA",
+    "SST",
+    "MRPC",
+    "SICK-E",
+    "20 Newsgroups",
 )
-DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {"SST": "sst2", "20 Newsgroups": "20news"}
-"""a table's column heading to the dataset's name here"""
+DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {
+    "SST": "sst2",
+    "20 Newsgroups": "20news",
+}
+"""A table's column heading to the dataset's name here."""
 SPELLINGS = {"STS-b": "STS-B"}  # headings that a document spells otherwise
 
 
 @lru_cache
 def paper_values(paper: str, table: str) -> pd.DataFrame:
-    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent."""
+    """The printed numbers of one table, as rows: values are fractions where the paper prints per
+    cent.
+    """
     frame = pd.read_csv(paths.PAPER_VALUES / f"{paper}_{table}.csv", dtype={"note": "string"})
     percent = frame["unit"] == "percent"
     frame["value"] = frame["value"].where(~percent, frame["value"] / 100)
@@ -37,24 +58,34 @@ def paper_values(paper: str, table: str) -> pd.DataFrame:
 
 
 def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
-    """One tidy frame of all three kinds, for figures; each row says which it is. Without any it has live's columns."""
+    """One tidy frame of all three kinds, for figures; each row says which it is.
+
+    Without any it has live's columns.
+    """
     kinds = zip(KINDS, (paper, recorded, live), strict=True)
     frames = [rows.assign(kind=kind) for kind, rows in kinds]
     return pd.concat([frame for frame in frames if len(frame)] or frames[-1:], ignore_index=True)
 
 
 def side_by_side(
-    paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame, *, keys: Sequence[str] = ("method", "dim")
+    paper: pd.DataFrame,
+    recorded: pd.DataFrame,
+    live: pd.DataFrame,
+    *,
+    keys: Sequence[str] = ("method", "dim"),
 ) -> pd.DataFrame:
-    """One line per cell with columns paper | recorded | recorded_sd | seeds | live | live_low | live_high | gap.
+    """One line per cell with columns paper | recorded | recorded_sd | seeds | live | live_low |
+    live_high | gap.
 
-    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
-    all of them has none: nothing was drawn.
+    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number
+    that is the same in all of them has none: nothing was drawn.
     """
     keys = list(keys)
     if live.duplicated(keys).any():
         twice = live.loc[live.duplicated(keys), keys].iloc[0].to_dict()
-        raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
+        raise InputError(
+            f"live rows name the cell {twice} twice: select one metric, readout and seed first"
+        )
     grouped = recorded.groupby(keys, dropna=False)["value"]
     drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
     here = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
@@ -63,7 +94,9 @@ def side_by_side(
         "recorded": (100 * grouped.mean()),
         "recorded_sd": 100 * grouped.std().where(drawn),
         "seeds": grouped.size().where(drawn),
-        **{"live": here["value"], "live_low": here["ci_low"], "live_high": here["ci_high"]},
+        "live": here["value"],
+        "live_low": here["ci_low"],
+        "live_high": here["ci_high"],
     }
     table = pd.concat(columns, axis=1)
     table["gap"] = table["live"] - table["paper"]
@@ -72,7 +105,8 @@ def side_by_side(
 
 MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
-"""what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
+"""What reads as a number: with its spread, interval or seeds, but not as the start of a sentence.
+"""
 RIGHT = ' class="number"'
 PROSE = 40  # characters from which a cell is read as a sentence and given room
 
@@ -81,12 +115,17 @@ def between(value: float, low: float, high: float) -> str:
     """A number with its interval, where it has one."""
     if pd.isna(value):
         return MISSING
-    return (f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]").replace("-", "−")
+    return (f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]").replace(
+        "-",
+        "−",
+    )
 
 
 def intervals(low: pd.Series, high: pd.Series) -> list[str]:
     """Intervals in words, for pointing at."""
-    return [MISSING if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
+    return [
+        MISSING if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)
+    ]
 
 
 def mean(cell: pd.DataFrame) -> float:
@@ -96,7 +135,9 @@ def mean(cell: pd.DataFrame) -> float:
 
 def interval(cell: pd.DataFrame) -> str:
     """Mean over seeds, ×100, with the mean 95 % interval over items."""
-    value, low, high = (100 * float(cell[column].mean()) for column in ("value", "ci_low", "ci_high"))
+    value, low, high = (
+        100 * float(cell[column].mean()) for column in ("value", "ci_low", "ci_high")
+    )
     return between(value, low, high)
 
 
@@ -115,10 +156,11 @@ def wide(
     orders: Mapping[str, Sequence[Any]] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """A line per value of `lines`, a column per value of `across`; in a cell, what is to be said of its rows.
+    """A line per value of `lines`, a column per value of `across`; in a cell, what is to be said of
+    its rows.
 
-    `orders` are of the values of a column, others come last; without one, numbers ascend, and all else is in order of
-    appearance. `names` are other headings.
+    `orders` are of the values of a column, others come last; without one, numbers ascend, and all
+    else is in order of appearance. `names` are other headings.
     """
     orders, names = orders or {}, names or {}
     if rows.empty:
@@ -126,7 +168,9 @@ def wide(
     keys = [*lines, across]
     numeric = {key: pd.api.types.is_numeric_dtype(rows[key]) for key in keys}
     rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not numeric[key]})
-    table = pd.Series({key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}).unstack()
+    table = pd.Series(
+        {key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}
+    ).unstack()
     table.index.names = list(lines)
 
     def place(values: pd.Index) -> pd.Index:
@@ -143,7 +187,9 @@ def wide(
 
 
 def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high, in the old order."""
+    """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high,
+    in the old order.
+    """
     numbers = [name for name in ("value", "ci_low", "ci_high") if name in rows]
     return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
 
@@ -160,7 +206,9 @@ class Shown:
 
 
 def nothing(wanted: str) -> Shown:
-    """What stands in place of a table or a figure that the reader's parameters leave empty: its title, or why."""
+    """What stands in place of a table or a figure that the reader's parameters leave empty: its
+    title, or why.
+    """
     said = f"Nothing to show under these parameters{': ' if wanted else ''}{wanted.rstrip('.')}."
     return Shown(f'<p class="nothing">{escape(said)}</p>', said)
 
@@ -174,32 +222,53 @@ def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Mapping[str, str] | None = None) -> Shown:
-    """A frame as a table in its own scrolling box; columns named `paper`, `recorded` or `live` carry a pill.
+def show(
+    frame: pd.DataFrame,
+    *,
+    digits: int = 2,
+    caption: str = "",
+    labels: Mapping[str, str] | None = None,
+) -> Shown:
+    """A frame as a table in its own scrolling box; columns named `paper`, `recorded` or `live`
+    carry a pill.
 
-    `digits` are the decimals of numbers that are not whole, `labels` other headings for some columns.
+    `digits` are the decimals of numbers that are not whole, `labels` other headings for some
+    columns.
     """
     if frame.empty:
         return nothing(caption)
     titles = [str((labels or {}).get(column, column)) for column in frame]
-    rows = [[_cell(c, v, digits) for c, v in zip(frame, row, strict=True)] for row in frame.itertuples(index=False)]
-    right = [any(RIGHT in cell for cell in column if MISSING not in cell) for column in zip(*rows, strict=True)]
-    head = "".join(f"<th{RIGHT * n}>{pill(c, t)}</th>" for c, t, n in zip(frame, titles, right, strict=True))
+    rows = [
+        [_cell(c, v, digits) for c, v in zip(frame, row, strict=True)]
+        for row in frame.itertuples(index=False)
+    ]
+    right = [
+        any(RIGHT in cell for cell in column if MISSING not in cell)
+        for column in zip(*rows, strict=True)
+    ]
+    head = "".join(
+        f"<th{RIGHT * n}>{pill(c, t)}</th>" for c, t, n in zip(frame, titles, right, strict=True)
+    )
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    html = f'<div class="table-box"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    html = f'<div class="table-box">{table}</div>'
     plain = to_myst(frame.set_axis(titles, axis=1), digits=digits)
     return Shown(html, f"{caption}\n\n{plain}" if caption else plain)
 
 
 def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
-    """What `side_by_side` gives, for the reader: recorded with its spread and seeds, live with its interval."""
+    """What `side_by_side` gives, for the reader: recorded with its spread and seeds, live with its
+    interval.
+    """
     shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"])
     several = [
         f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else ""
         for sd, n in zip(table["recorded_sd"], table["seeds"], strict=True)
     ]
-    shown["recorded"] = [_text(v, 2) + said for v, said in zip(table["recorded"], several, strict=True)]
+    shown["recorded"] = [
+        _text(v, 2) + said for v, said in zip(table["recorded"], several, strict=True)
+    ]
     shown["live"] = list(map(between, table["live"], table["live_low"], table["live_high"]))
     return show(shown, caption=caption, labels={"gap": "live − paper"})
 
@@ -217,7 +286,9 @@ def _cell(column: Any, value: Any, digits: int) -> str:
 
 def pill(column: Any, title: str) -> str:
     """A heading that says its kind of number, in its colour."""
-    return f'<span class="kind-{column}">{escape(title)}</span>' if column in KINDS else escape(title)
+    return (
+        f'<span class="kind-{column}">{escape(title)}</span>' if column in KINDS else escape(title)
+    )
 
 
 def verdict_pill(outcome: str) -> str:
@@ -232,15 +303,22 @@ def _text(value: Any, digits: int) -> str:
 
 
 def names(*frames: pd.DataFrame) -> dict[str, str]:
-    """Every method of some rows by what readers are shown; of two networks under one method, both are named.
+    """Every method of some rows by what readers are shown; of two networks under one method, both
+    are named.
 
     A method of no one network, such as the majority class, keeps its name.
     """
     found: dict[str, list[str]] = {}
     for frame in frames:
-        kept = frame[["method", "backbone", "data_source"]].dropna(subset="method").drop_duplicates()
+        kept = (
+            frame[["method", "backbone", "data_source"]].dropna(subset="method").drop_duplicates()
+        )
         for method, backbone, source in kept.itertuples(index=False):
             generated = str(source) == "microworld"
-            said = method if pd.isna(backbone) else shown_name(str(method), str(backbone), generated=generated)
+            said = (
+                method
+                if pd.isna(backbone)
+                else shown_name(str(method), str(backbone), generated=generated)
+            )
             found.setdefault(str(method), []).append(said)
     return {method: "; ".join(dict.fromkeys(each)) for method, each in found.items()}

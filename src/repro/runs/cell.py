@@ -1,7 +1,8 @@
-"""One cell: one configuration and one seed, trained once and kept in the store; many at once in a pool of processes.
+"""One cell: one configuration and one seed, trained once and kept in the store; many at once in a
+pool of processes.
 
-Small networks train faster as two processes of one thread than as one process of two: operations of microseconds do
-not pay for waking a second core. The bytes are the same either way.
+Small networks train faster as two processes of one thread than as one process of two: operations of
+microseconds do not pay for waking a second core. The bytes are the same either way.
 """
 
 import json
@@ -89,7 +90,10 @@ class TrainedCell:
         """The pooler alone; cheap, for grids."""
         settings = read_json(self.folder / "encoder.json")["pooler"]
         if settings is None:
-            raise InputError(f"the {self.config.objective} objective trains no pooler: read prefixes of the states")
+            raise InputError(
+                f"the {self.config.objective} objective trains no pooler: read prefixes "
+                "of the states"
+            )
         weights = load_file(self.folder / "pooler.safetensors")
         pooler = Pooler(weights["linear.weight"].shape[1], **settings)
         pooler.load_state_dict(weights)
@@ -120,7 +124,9 @@ class TrainedCell:
 
     @property
     def log_weights(self) -> list[float] | None:
-        """Learned weights of ESE's shallow layers, as s in e^(−s), first layer first; None where they are fixed."""
+        """Learned weights of ESE's shallow layers, as s in e^(−s), first layer first; None where
+        they are fixed.
+        """
         return self._note.get("log_weights")
 
 
@@ -151,9 +157,10 @@ def train_cell(
 ) -> TrainedCell:
     """Train the configuration, or find it in the store; a killed run resumes.
 
-    On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
-    `examples`, the score on `dev` and the encoder to `start` from replace those that the configuration names; `other`
-    then names what is given, so that it has a cell of its own.
+    On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not
+    depend on company. `examples`, the score on `dev` and the encoder to `start` from replace those
+    that the configuration names; `other` then names what is given, so that it has a cell of its
+    own.
     """
 
     @threads(config.threads)
@@ -182,18 +189,30 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def train_all(configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None) -> list[TrainedCell]:
+def train_all(
+    configs: Sequence[TrainConfig],
+    store: Store,
+    *,
+    workers: int | None = None,
+) -> list[TrainedCell]:
     """Train every configuration that the store does not hold yet; all of them, in order.
 
-    By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes on where it was.
+    By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes
+    on where it was.
     """
-    missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
+    missing = [
+        c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()
+    ]
     count = min(workers or (1 if torch.cuda.is_available() else cpu_count()), len(missing))
     if count > 1:
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with progress_bar(total=len(queue), desc="training cells", show=True) as bar:
-            for config in done_in_processes(partial(train_cell, store=store, progress=False), queue, count):
+            for config in done_in_processes(
+                partial(train_cell, store=store, progress=False),
+                queue,
+                count,
+            ):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()
     cells = [train_cell(config, store) for config in configs]
@@ -219,20 +238,38 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
     return score
 
 
-def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
-    """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES` rests on."""
+def recipe_rows(
+    base: TrainConfig,
+    settings: Sequence[Mapping[str, Any]],
+    store: Store,
+) -> pd.DataFrame:
+    """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES`
+    rests on.
+    """
     rows: list[dict[str, Any]] = []
     tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
     for cell in train_all([replace(base, **setting) for setting in settings], store):
         c, history = cell.config, cell.history
-        setting, last = ", ".join(f"{name}={getattr(c, name)}" for name in tried), history.losses[-10:]
-        about = {"setting": setting, "method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, **c.columns}
+        setting, last = (
+            ", ".join(f"{name}={getattr(c, name)}" for name in tried),
+            history.losses[-10:],
+        )
+        about = {
+            "setting": setting,
+            "method": c.pooling,
+            "readout": c.checkpoint_by,
+            "dim": c.dim,
+            **c.columns,
+        }
         values = {
             "spearman_before": cell.dev_before,
             "spearman": history.best_score,
             "best_step": history.best_step,
             "last_loss": sum(last) / len(last),
         }
-        rows += [{**about, "seconds": cell.seconds, "metric": m, "value": value} for m, value in values.items()]
+        rows += [
+            {**about, "seconds": cell.seconds, "metric": m, "value": value}
+            for m, value in values.items()
+        ]
     named = {"experiment": "tiny_recipe", "paper_table": "appendix", "profile": "embedded"}
     return make_rows(rows, **named, dataset=base.validation)

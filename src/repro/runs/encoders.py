@@ -1,4 +1,6 @@
-"""Encoders with a name, and their embeddings: of the last layer, of several, or reduced; encoded once, kept by text."""
+"""Encoders with a name, and their embeddings: of the last layer, of several, or reduced; encoded
+once, kept by text.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +22,18 @@ from repro.types import Array, InputError, check_dim, unit_rows
 
 CODE = "repro.models.encoder"  # where the code starts that decides an encoder's output
 SHARD = 20_000  # texts of a large collection that are encoded at a time
-UNIT = {MINILM, "all-mpnet-base-v2"}  # published with a last module that divides every row by its length
+# Published with a last module that divides every row by its length
+UNIT = {MINILM, "all-mpnet-base-v2"}
 
 
-def encode_once(encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store) -> TextTable:
-    """States h of all distinct texts, from the store if they are there; if not, `encoder` is called to make one.
+def encode_once(
+    encoder: Callable[[], Encoder],
+    identity: str,
+    texts: Iterable[str],
+    store: Store,
+) -> TextTable:
+    """States h of all distinct texts, from the store if they are there; if not, `encoder` is called
+    to make one.
 
     `identity` is a digest of everything that decides the encoder's output.
     """
@@ -38,11 +47,16 @@ def encode_once(encoder: Callable[[], Encoder], identity: str, texts: Iterable[s
     return TextTable({text: i for i, text in enumerate(distinct)}, X)
 
 
-def encode_in_shards(encoder: Callable[[], Encoder], identity: str, texts: Sequence[str], store: Store) -> list[Array]:
+def encode_in_shards(
+    encoder: Callable[[], Encoder],
+    identity: str,
+    texts: Sequence[str],
+    store: Store,
+) -> list[Array]:
     """States h of a large collection as matrices of `SHARD` rows, in the order of the texts.
 
-    Every shard is an entry of the store by itself, so that a run that is killed goes on where it was, and lies on
-    disk, from where it is read as it is used.
+    Every shard is an entry of the store by itself, so that a run that is killed goes on where it
+    was, and lies on disk, from where it is read as it is used.
 
     Args:
         encoder: makes the encoder; called at the first shard that the store does not hold.
@@ -70,9 +84,14 @@ def encode_in_shards(encoder: Callable[[], Encoder], identity: str, texts: Seque
 
 
 def encode_tasks(
-    encoder: Callable[[], Encoder], identity: str, tasks: Mapping[str, Mapping[str, DataSet]], store: Store
+    encoder: Callable[[], Encoder],
+    identity: str,
+    tasks: Mapping[str, Mapping[str, DataSet]],
+    store: Store,
 ) -> TextTable:
-    """`encode_once` for all texts of some tasks, an entry of the store for each: pages that share a task share it."""
+    """`encode_once` for all texts of some tasks, an entry of the store for each: pages that share a
+    task share it.
+    """
     index: dict[str, int] = {}
     parts: list[Array] = []
     made_once = cache(encoder)
@@ -86,7 +105,9 @@ def encode_tasks(
 
 @dataclass(frozen=True)
 class LayerTable:
-    """Pooled states X of distinct texts at all layers (L, n, D), looked up by layer, size and text."""
+    """Pooled states X of distinct texts at all layers (L, n, D), looked up by layer, size and
+    text.
+    """
 
     index: Mapping[str, int]
     X: Array
@@ -104,17 +125,24 @@ class LayerTable:
     def at(self, layer: int, dim: int | None = None) -> TextTable:
         """The first `dim` columns of one layer's states, by default all of them."""
         if not 0 <= layer < len(self.X):
-            raise InputError(f"layer {layer} of an encoder of {len(self.X) - 1}: expected 0 to {len(self.X) - 1}")
+            raise InputError(
+                f"layer {layer} of an encoder of {len(self.X) - 1}: expected 0 to {len(self.X) - 1}"
+            )
         size = check_dim(self.hidden_dim if dim is None else dim, limit=self.hidden_dim)
         return TextTable(self.index, self.X[layer][:, :size])
 
 
 def encode_layers_once(
-    encoder: Callable[[], SentenceEncoder], identity: str, texts: Iterable[str], store: Store
+    encoder: Callable[[], SentenceEncoder],
+    identity: str,
+    texts: Iterable[str],
+    store: Store,
 ) -> LayerTable:
-    """Pooled states of all distinct texts at all layers, from embedding output (0) on, as in `encode_once`.
+    """Pooled states of all distinct texts at all layers, from embedding output (0) on, as in
+    `encode_once`.
 
-    They come from one pass or from the store; what is returned lies on disk and is read as it is used.
+    They come from one pass or from the store; what is returned lies on disk and is read as it is
+    used.
     """
     distinct, _ = merge_equal(list(texts))
     X = store.remember(
@@ -128,7 +156,9 @@ def encode_layers_once(
 
 
 def states_identity(backbone: str, pooling: str | None) -> str:
-    """Digest of what decides a network's pooled states; one for all pages, so that they share what was encoded."""
+    """Digest of what decides a network's pooled states; one for all pages, so that they share what
+    was encoded.
+    """
     return digest({"backbone": identity(backbone), "pooling": pooling})
 
 
@@ -137,7 +167,8 @@ def as_published(backbone: str, table: TextTable) -> TextTable:
     return table.map(unit_rows) if backbone.rstrip("/").split("/")[-1] in UNIT else table
 
 
-TRAINED = "trained"  # the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
+# The profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
+TRAINED = "trained"
 AT_HAND = (MINILM, TRAINED)
 PAPER = (
     "sentence-transformers/all-mpnet-base-v2",
@@ -147,7 +178,9 @@ PAPER = (
     "sentence-transformers/stsb-bert-large",
     "princeton-nlp/sup-simcse-roberta-large",
 )
-"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without its package's layer"""
+"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without its
+package's layer.
+"""
 POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
 
 
@@ -159,10 +192,13 @@ class Named:
     make: Callable[[], Encoder]
     identity: str  # digest of everything that decides its output, length of rows aside
     backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
-    n_train: int | None = None  # texts or pairs that this book trained or fitted it on; None where it came as it is
+    # Texts or pairs that this book trained or fitted it on; None where it came as it is
+    n_train: int | None = None
 
     def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
-        """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""
+        """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store
+        for each task.
+        """
         table = encode_tasks(self.make, self.identity, parts, store)
         return as_published(self.backbone or self.name, table)
 
@@ -173,12 +209,16 @@ def choose_encoders(names: Sequence[str] | None, profile: Profile) -> tuple[str,
         return PAPER if profile.name == "paper" else AT_HAND
     if not names or len(set(names)) != len(names):
         known = f"such as {', '.join(AT_HAND)}, a folder or a hub id"
-        raise InputError(f"encoders is {list(names)}: expected one or more different names, {known}")
+        raise InputError(
+            f"encoders is {list(names)}: expected one or more different names, {known}"
+        )
     return tuple(names)
 
 
 def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Iterator[Named]:
-    """Each encoder by its name: `trained`, which is trained first if need be, a shipped one, a folder or a hub id."""
+    """Each encoder by its name: `trained`, which is trained first if need be, a shipped one, a
+    folder or a hub id.
+    """
     for name in names:
         if name == TRAINED:
             config = replace(profile.train, dim=hidden_dim_of(profile.train))
@@ -197,5 +237,8 @@ def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
     wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
     found = sorted({d for d in wanted if 1 <= d < hidden_dim})
     if not found:
-        raise InputError(f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares of {hidden_dim}")
+        raise InputError(
+            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or "
+            f"shares of {hidden_dim}"
+        )
     return found

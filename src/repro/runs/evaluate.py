@@ -1,4 +1,6 @@
-"""Score an encoder on one dataset, at several layers and prefix sizes from one pass (what `repro evaluate` does)."""
+"""Score an encoder on one dataset, at several layers and prefix sizes from one pass (what `repro
+evaluate` does).
+"""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -18,18 +20,26 @@ from repro.types import Array, InputError, check_dim
 
 log = logging.getLogger(__name__)
 Place: TypeAlias = tuple[int, list[int], dict[str, Any]]
-"""where an encoder is read: the layer, the prefix sizes there, and what rows say of it"""
+"""Where an encoder is read: the layer, the prefix sizes there, and what rows say of it."""
 
 
 def load_task(dataset: str, kind: str, *, split: str | None = None, **options: Any) -> Task:
-    """Scored pairs for the kind `sts`, a labelled set for `classification`, with the options of `repro.data.load`."""
+    """Scored pairs for the kind `sts`, a labelled set for `classification`, with the options of
+    `repro.data.load`.
+    """
     if kind == "sts":
         pairs = data.load(dataset, split=split, **options)
         if not isinstance(pairs, data.ScoredPairs):
-            way_out = "use --task classification, say by --columns which column is which, or give another dataset"
+            way_out = (
+                "use --task classification, say by --columns which column is which, or "
+                "give another dataset"
+            )
             raise InputError(f"{dataset!r} has no scored pairs: {way_out}")
         if len(set(pairs.scores)) < 2:
-            raise InputError(f"all {len(pairs)} pairs of {dataset!r} have one score: there is no order to compare with")
+            raise InputError(
+                f"all {len(pairs)} pairs of {dataset!r} have one score: there is no order "
+                "to compare with"
+            )
         return Task(pairs.name, {pairs.split: pairs})
     sets = data.load_splits(dataset, **options)
     if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
@@ -80,7 +90,9 @@ def encoder_rows(
                 rows.append({"metric": "majority_floor", "value": score.floor, "dim": dim, **place})
             rows.append({**score.columns, "dim": dim, **place})
     if all(row["value"] != row["value"] for row in rows):  # NaN
-        raise InputError(f"{name} gives all pairs of {task.name!r} one cosine: there is nothing to rank")
+        raise InputError(
+            f"{name} gives all pairs of {task.name!r} one cosine: there is nothing to rank"
+        )
     pairs = isinstance(task.judged, data.ScoredPairs)
     how, *more = [line] if line else _how_read(network)
     said = ["+".join(task), how, "" if pairs else protocol, *more]

@@ -1,7 +1,8 @@
-"""Lines × tasks × scorer × contrasts: every score, the average and chosen leads, all on shared resamples.
+"""Lines × tasks × scorer × contrasts: every score, the average and chosen leads, all on shared
+resamples.
 
-A scorer judges all lines of a task together, since their resamples are shared; what it returns can be indexed by line
-and subtracted, so that a difference of two lines has an interval of its own.
+A scorer judges all lines of a task together, since their resamples are shared; what it returns can
+be indexed by line and subtracted, so that a difference of two lines has an interval of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,12 +30,14 @@ from repro.terminal import progress_bar
 from repro.types import Array, InputError
 
 SEVEN_SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
-"""the similarity sets that papers average over; only all seven have an average"""
+"""The similarity sets that papers average over; only all seven have an average."""
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward pass."""
+    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward
+    pass.
+    """
 
     index: Mapping[str, int]
     X: Array
@@ -57,7 +60,8 @@ class Line:
 
     method: str
     dim: int | None  # None where it differs between the tasks
-    tables: TextTable | Mapping[str, TextTable]  # of all tasks; or by task, where something is fitted for each
+    # Of all tasks; or by task, where something is fitted for each
+    tables: TextTable | Mapping[str, TextTable]
     setting: str = ""  # what a reducer was fitted on; empty where nothing was
     readout: str = "encoder"
     backbone: str | None = None  # where lines differ in it
@@ -66,7 +70,12 @@ class Line:
     @property
     def columns(self) -> dict[str, Any]:
         """Columns of its rows."""
-        named = {"method": self.method, "dim": self.dim, "readout": self.readout, "setting": self.setting}
+        named = {
+            "method": self.method,
+            "dim": self.dim,
+            "readout": self.readout,
+            "setting": self.setting,
+        }
         own = {"backbone": self.backbone, "n_train": self.n_train}
         return named | {name: value for name, value in own.items() if value is not None}
 
@@ -89,11 +98,14 @@ class Task(Mapping[str, DataSet]):
     name: str
     splits: Mapping[str, DataSet]
     available: Mapping[str, int] = field(default_factory=dict)  # rows of each split before a draw
-    folds: Mapping[str, Any] = field(default_factory=dict)  # where all rows are judged: the parts, tasks by name
+    # Where all rows are judged: the parts, tasks by name
+    folds: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, split: str) -> DataSet:
         if split not in self.splits:
-            raise InputError(f"{self.name!r} has no split {split!r}: it has {', '.join(self.splits)}")
+            raise InputError(
+                f"{self.name!r} has no split {split!r}: it has {', '.join(self.splits)}"
+            )
         return self.splits[split]
 
     def __contains__(self, split: object) -> bool:
@@ -123,12 +135,17 @@ class Task(Mapping[str, DataSet]):
 
 
 def load_tasks(
-    names: Sequence[str], source: str, *, probe_rows: int | None = None, whole: bool = False
+    names: Sequence[str],
+    source: str,
+    *,
+    probe_rows: int | None = None,
+    whole: bool = False,
 ) -> dict[str, Task]:
     """Datasets as tasks, by name: dev and test of scored pairs, all splits of the others.
 
-    `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps all. If those are
-    judged `whole`, no split is set apart to learn from: folds of all their rows are judged by the others.
+    `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps
+    all. If those are judged `whole`, no split is set apart to learn from: folds of all their rows
+    are judged by the others.
     """
     tasks = {}
     for name in names:
@@ -148,20 +165,29 @@ def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
 
 
 def parts_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> dict[str, dict[str, DataSet]]:
-    """What has to be encoded of some tasks: an entry of the store per split, which other pages may share."""
-    return {f"{name}/{s}": {s: part} for name, splits in tasks.items() for s, part in splits.items()}
+    """What has to be encoded of some tasks: an entry of the store per split, which other pages may
+    share.
+    """
+    return {
+        f"{name}/{s}": {s: part} for name, splits in tasks.items() for s, part in splits.items()
+    }
 
 
 def describe(asked: Retrieval) -> str:
     """How many questions, paragraphs and gold paragraphs, in a line."""
     judgements, gold = sum(map(is_yes_no, asked.answers or ())), len(gold_paragraphs(asked))
     of_questions = f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no"
-    return f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them supporting ({asked.source})"
+    return (
+        f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them "
+        f"supporting ({asked.source})"
+    )
 
 
 @dataclass(frozen=True)
 class Means:
-    """Means of outcomes (…, n), and a bootstrap of their own for every mean and every difference of two."""
+    """Means of outcomes (…, n), and a bootstrap of their own for every mean and every difference of
+    two.
+    """
 
     items: Array
     seed: int
@@ -183,24 +209,36 @@ class Judged:
     """All lines on one task by one metric."""
 
     metric: str
-    scores: Any  # `Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row
+    # `Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row
+    scores: Any
     floor: float | None = None  # what the majority class gives
 
 
 Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
-"""lines, task and seed to their scores, one for each metric"""
+"""Lines, task and seed to their scores, one for each metric."""
 
 
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Spearman of cosines with the gold scores of the judged pairs."""
     parts = {name: part.pairs for name, part in (task.folds or {task.name: task}).items()}
-    cosines = [np.concatenate([cosines_of(line.on(name), pairs) for name, pairs in parts.items()]) for line in lines]
-    scores, subsets = (np.concatenate([getattr(p, of) for p in parts.values()]) for of in ("scores", "subsets"))
+    cosines = [
+        np.concatenate([cosines_of(line.on(name), pairs) for name, pairs in parts.items()])
+        for line in lines
+    ]
+    scores, subsets = (
+        np.concatenate([getattr(p, of) for p in parts.values()]) for of in ("scores", "subsets")
+    )
     yield Judged("spearman", spearman_draws(cosines, scores, subsets=subsets, seed=seed))
 
 
-def similarities(lines: Sequence[Line], tasks: Mapping[str, Task], seed: int) -> dict[str, Resampled]:
-    """Spearman of all lines by set, each set on shared resamples; of the seven sets only STS-B and their average."""
+def similarities(
+    lines: Sequence[Line],
+    tasks: Mapping[str, Task],
+    seed: int,
+) -> dict[str, Resampled]:
+    """Spearman of all lines by set, each set on shared resamples; of the seven sets only STS-B and
+    their average.
+    """
     found = {name: next(similarity(lines, task, seed)) for name, task in tasks.items()}
     if set(found) == set(SEVEN_SETS):
         found = {"stsb": found["stsb"], AVERAGE: _mean(list(found.values()))}
@@ -227,12 +265,16 @@ def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     assert isinstance(asked, Retrieval)
     ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
     tables = (line.on(task.name) for line in lines)
-    found = [retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(10) for t in tables]
+    found = [
+        retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(10) for t in tables
+    ]
     yield Judged("ndcg@10", Means(np.stack(found), seed))
 
 
 def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
-    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy of a linear probe."""
+    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy of a linear
+    probe.
+    """
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         if isinstance(task.judged, ScoredPairs):
@@ -254,11 +296,13 @@ def score_rows(
     average: bool = False,
     **shared: Any,
 ) -> pd.DataFrame:
-    """Score of every line on every task, their averages, and leads of some lines over others with paired intervals.
+    """Score of every line on every task, their averages, and leads of some lines over others with
+    paired intervals.
 
-    A line is compared with another where one of the contrasts says so of the two. A lead is a row of method `A − B` and
-    metric `…_lead`, at the size of the first, and where the second is fitted on nothing in the setting of the first.
-    The average over the tasks is a dataset of its own. Folds and bootstrap have the `seed` that the rows share.
+    A line is compared with another where one of the contrasts says so of the two. A lead is a row
+    of method `A − B` and metric `…_lead`, at the size of the first, and where the second is fitted
+    on nothing in the setting of the first. The average over the tasks is a dataset of its own.
+    Folds and bootstrap have the `seed` that the rows share.
     """
     rows: list[dict[str, Any]] = []
     bar = progress_bar(tasks.items(), desc="scoring", show=True)
@@ -266,13 +310,21 @@ def score_rows(
     if average:
         found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
     for name, each in ((name, each) for name, judged in found.items() for each in judged):
-        of_task, of_lead = {"dataset": name, "metric": each.metric}, {"dataset": name, "metric": f"{each.metric}_lead"}
+        of_task, of_lead = (
+            {"dataset": name, "metric": each.metric},
+            {"dataset": name, "metric": f"{each.metric}_lead"},
+        )
         if each.floor is not None:
             rows.append({**of_task, "method": MAJORITY, "value": each.floor})
-        rows += [{**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)]
+        rows += [
+            {**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)
+        ]
         for (a, first), (b, second) in permutations(enumerate(lines), 2):
             if any(contrast(first, second) for contrast in contrasts):
-                names = {"method": f"{first.method} − {second.method}", "setting": second.setting or first.setting}
+                names = {
+                    "method": f"{first.method} − {second.method}",
+                    "setting": second.setting or first.setting,
+                }
                 of_pair = {**second.columns, "dim": first.dim, **names, **of_lead}
                 rows.append({**of_pair, **(each.scores[a] - each.scores[b]).columns})
     return make_rows(rows, **shared)
@@ -286,7 +338,13 @@ def _mean(judged: Sequence[Judged]) -> Judged:
 
 
 def stored_classification(
-    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
+    table: TextTable,
+    name: str,
+    splits: Mapping[str, DataSet],
+    store: Store,
+    *,
+    protocol: str = "logreg",
+    seed: int = 0,
 ) -> Score:
     """`score_classification`, from the store if these very embeddings were probed before."""
     probed = {split: _content(table, part) for split, part in splits.items()}
@@ -301,7 +359,9 @@ def stored_classification(
         probe,
         code="repro.evaluation.classify",
     )
-    return Score(**{field: part if field == "items" else part.item() for field, part in kept.items()})
+    return Score(
+        **{field: part if field == "items" else part.item() for field, part in kept.items()}
+    )
 
 
 def _content(table: TextTable, part: DataSet) -> str:
@@ -318,7 +378,13 @@ def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:
     return np.asarray(prefix_cosines(X1, X2, [X1.shape[1]])[0])
 
 
-def spearman_of(table: TextTable, pairs: ScoredPairs, project: Callable[[Array], Array] = np.asarray) -> float:
-    """Spearman of the cosines with the gold scores of some pairs, of projections of their embeddings."""
+def spearman_of(
+    table: TextTable,
+    pairs: ScoredPairs,
+    project: Callable[[Array], Array] = np.asarray,
+) -> float:
+    """Spearman of the cosines with the gold scores of some pairs, of projections of their
+    embeddings.
+    """
     X1, X2 = (project(table[side]) for side in (pairs.texts1, pairs.texts2))
     return float(sts_spearman(X1, X2, pairs.scores))

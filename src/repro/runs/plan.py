@@ -1,7 +1,9 @@
-"""What a page's trainings will cost before anyone pays: its own code is followed up to where it needs an encoder.
+"""What a page's trainings will cost before anyone pays: its own code is followed up to where it
+needs an encoder.
 
-Trainings are noted, not done; sets are generated ones, and count as large as published. What that takes is estimated in
-operations of the transformer's products: 2 for each weight and token forwards, 6 for a training.
+Trainings are noted, not done; sets are generated ones, and count as large as published. What that
+takes is estimated in operations of the transformer's products: 2 for each weight and token
+forwards, 6 for a training.
 """
 
 import json
@@ -23,12 +25,19 @@ from repro.objectives import TrainConfig
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all, train_cell
 from repro.types import InputError
 
-PUBLISHED = {"roberta-base": (768, 12, 3072, 50265), "BAAI/bge-base-en-v1.5": (768, 12, 3072, 30522)}
-"""hidden size, blocks, inner size and vocabulary of what `profile paper` trains, where it is not here"""
+PUBLISHED = {
+    "roberta-base": (768, 12, 3072, 50265),
+    "BAAI/bge-base-en-v1.5": (768, 12, 3072, 30522),
+}
+"""Hidden size, blocks, inner size and vocabulary of what `profile paper` trains, where it is not
+here.
+"""
 LENGTH = 32
-"""tokens a text that is encoded is taken to have; a training's are its `max_length`, the most it can have"""
+"""Tokens a text that is encoded is taken to have; a training's are its `max_length`, the most it
+can have.
+"""
 SIDES = {"pairs": 2, "labelled_pairs": 2, "texts": 1, "captions": 1, "retrieval": 10}
-"""texts of a row of a set, by its kind"""
+"""Texts of a row of a set, by its kind."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,8 @@ class Shape:
     vocabulary: int
     heads: int = 12
     shared: float = 1.0  # key and value heads for each query head
-    gated: bool = False  # three matrices between the inner layers, as in Llama, where others have two
+    # Three matrices between the inner layers, as in Llama, where others have two
+    gated: bool = False
 
     @property
     def block_weights(self) -> float:
@@ -59,28 +69,42 @@ class Shape:
         return tokens * (2 * self.block_weights + 4 * self.layers * self.hidden * length)
 
     def training_bytes(self, texts: int, length: int, *, bf16: bool) -> float:
-        """Weights, gradients, Adam's two moments and the best weights kept; and the states of a batch of texts.
+        """Weights, gradients, Adam's two moments and the best weights kept; and the states of a
+        batch of texts.
 
-        States are those of Korthikanti et al. (2022, Eq. 2): 34·D + 5·heads·length bytes a token and block in bfloat16.
+        States are those of Korthikanti et al. (2022, Eq. 2): 34·D + 5·heads·length bytes a token
+        and block in bfloat16.
         """
         states = texts * length * self.layers * (34 * self.hidden + 5 * self.heads * length)
         return 20 * self.weights + states * (1 if bf16 else 2)
 
 
 def shape_of(name: str, layers: int | None = None) -> Shape:
-    """A network's shape from its config.json, here or in the hub's cache, else as published; `layers` keeps so many."""
+    """A network's shape from its config.json, here or in the hub's cache, else as published;
+    `layers` keeps so many.
+    """
     try:
         hub, only = pretrained.is_hub_id(name), ("config.json",)
-        folder = pretrained.hub_folder(name, download=False, patterns=only) if hub else pretrained.locate(name)
+        folder = (
+            pretrained.hub_folder(name, download=False, patterns=only)
+            if hub
+            else pretrained.locate(name)
+        )
     except InputError:
         if name not in PUBLISHED:
-            raise InputError(f"{name} is not here, so its size is not known: give a folder with config.json") from None
+            raise InputError(
+                f"{name} is not here, so its size is not known: give a folder with config.json"
+            ) from None
         hidden, blocks, inner, vocabulary = PUBLISHED[name]
         return Shape(hidden, layers or blocks, inner, vocabulary, heads=hidden // 64)
     said = pretrained.read_json(folder, "config.json", {})
     heads, blocks = said["num_attention_heads"], layers or said["num_hidden_layers"]
     sizes = said["hidden_size"], blocks, said["intermediate_size"], said["vocab_size"], heads
-    return Shape(*sizes, (said.get("num_key_value_heads") or heads) / heads, said.get("hidden_act") == "silu")
+    return Shape(
+        *sizes,
+        (said.get("num_key_value_heads") or heads) / heads,
+        said.get("hidden_act") == "silu",
+    )
 
 
 class Followed(Exception):
@@ -94,7 +118,11 @@ def follow(cells: Iterable[str], values: Mapping[str, Any]) -> tuple[list[dict[s
     """
     page, why = ModuleType("__main__"), "its end"
     vars(page)["display"] = lambda *_: None
-    with _listening() as notes, patch.dict(sys.modules, {"__main__": page}), redirect_stdout(StringIO()):
+    with (
+        _listening() as notes,
+        patch.dict(sys.modules, {"__main__": page}),
+        redirect_stdout(StringIO()),
+    ):
         try:
             for place, code in enumerate(cells):
                 exec(code, vars(page))
@@ -106,7 +134,9 @@ def follow(cells: Iterable[str], values: Mapping[str, Any]) -> tuple[list[dict[s
 
 @contextmanager
 def _listening() -> Iterator[list[dict[str, Any]]]:
-    """Note sets and trainings, in place of training, wherever a module has these functions by name."""
+    """Note sets and trainings, in place of training, wherever a module has these functions by
+    name.
+    """
     notes: list[dict[str, Any]] = []
     load_set = data.load
 
@@ -137,23 +167,33 @@ def _listening() -> Iterator[list[dict[str, Any]]]:
         with patch.object(SentenceEncoder, "load", stop):
             yield notes
     finally:
-        _swap({new: old for old, new in given.items()})  # also in modules that the page was the first to import
+        # Also in modules that the page was the first to import
+        _swap({new: old for old, new in given.items()})
 
 
 def _swap(given: Mapping[Any, Any]) -> None:
     for name, module in list(sys.modules.items()):
-        for known, value in list(vars(module).items()) if name.partition(".")[0] in PACKAGES else ():
+        for known, value in (
+            list(vars(module).items()) if name.partition(".")[0] in PACKAGES else ()
+        ):
             if isinstance(value, FunctionType) and value in given:
                 setattr(module, known, given[value])
 
 
-def estimate(notes: Iterable[dict[str, Any]], *, seeds: int = 1, step_two: bool = False) -> dict[str, float]:
-    """Trainings, the most texts that each encoder reads then, operations, bytes of memory and of disk.
+def estimate(
+    notes: Iterable[dict[str, Any]],
+    *,
+    seeds: int = 1,
+    step_two: bool = False,
+) -> dict[str, float]:
+    """Trainings, the most texts that each encoder reads then, operations, bytes of memory and of
+    disk.
 
     Args:
         notes: what `follow` found; equal ones count once.
         seeds: repetitions of all trainings where the notes are of one of several seeds.
-        step_two: two more passes over the sentences of each training, for poolers on frozen encoders.
+        step_two: two more passes over the sentences of each training, for poolers on frozen
+            encoders.
     """
     said = list({json.dumps(each, sort_keys=True): each for each in notes}.values())
     trained = [each for each in said if "objective" in each]
@@ -163,8 +203,19 @@ def estimate(notes: Iterable[dict[str, Any]], *, seeds: int = 1, step_two: bool 
         shape, length = shape_of(each["backbone"], each["layers"]), each["max_length"]
         sides = 3 if each["examples"] == "triples" else 2
         passes = each["sentences"] * each["epochs"] * (3 * sides + 2 * step_two)
-        operations += seeds * (shape.forward(passes * length, length) + shape.forward(texts * LENGTH, LENGTH))
+        operations += seeds * (
+            shape.forward(passes * length, length) + shape.forward(texts * LENGTH, LENGTH)
+        )
         disk += seeds * 4 * (shape.weights + shape.hidden * each["dim"] + texts * shape.hidden)
-        memory = max(memory, shape.training_bytes(each["batch_size"] * sides, length, bf16=each["bf16"]))
+        memory = max(
+            memory,
+            shape.training_bytes(each["batch_size"] * sides, length, bf16=each["bf16"]),
+        )
     count = seeds * len(trained)
-    return {"trainings": count, "texts": texts, "operations": operations, "memory": memory, "disk": disk}
+    return {
+        "trainings": count,
+        "texts": texts,
+        "operations": operations,
+        "memory": memory,
+        "disk": disk,
+    }

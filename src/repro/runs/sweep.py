@@ -1,7 +1,8 @@
-"""A sweep: one encoder per pooler width, trained once, with the states of all texts under each, encoded once.
+"""A sweep: one encoder per pooler width, trained once, with the states of all texts under each,
+encoded once.
 
-Pairs of encoder and pooler, tasks and stages are then products of small matrices. Two-step training (Wang et al., 2023,
-Algorithm 1) works on a sweep; its poolers are kept in the store too.
+Pairs of encoder and pooler, tasks and stages are then products of small matrices. Two-step training
+(Wang et al., 2023, Algorithm 1) works on a sweep; its poolers are kept in the store too.
 """
 
 import json
@@ -26,7 +27,13 @@ from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, all_texts, texts_of
 from repro.store import Store
-from repro.training.two_step import PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
+from repro.training.two_step import (
+    PoolerRun,
+    dropout_views,
+    select,
+    train_nli_pooler,
+    train_poolers,
+)
 from repro.types import InputError
 
 
@@ -44,12 +51,19 @@ class Sweep:
         return next(iter(self.cells.values())).config
 
     def embeddings(self, encoder: int, pooler: int | None = None) -> TextTable:
-        """Z of encoder_i with pooler_j, by the dims they were trained with; h where no pooler is given."""
+        """Z of encoder_i with pooler_j, by the dims they were trained with; h where no pooler is
+        given.
+        """
         h = self.states[encoder]
         return h if pooler is None else h.map(self.cells[pooler].pooler.project)
 
 
-def train_sweep(config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store) -> Sweep:
+def train_sweep(
+    config: TrainConfig,
+    dims: Sequence[int],
+    sets: Sequence[DataSet],
+    store: Store,
+) -> Sweep:
     """One encoder per dim, end to end, and the states of the texts of `sets` under each."""
     if not dims or len(set(dims)) != len(dims):
         raise InputError(f"dims is {list(dims)}: expected one or more different sizes")
@@ -61,7 +75,9 @@ def train_sweep(config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet
 
 
 def states_of(cell: TrainedCell, texts: Iterable[str], store: Store) -> TextTable:
-    """States h of texts under a cell's encoder, which is loaded only if the store does not hold them."""
+    """States h of texts under a cell's encoder, which is loaded only if the store does not hold
+    them.
+    """
     return encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
 
 
@@ -70,14 +86,17 @@ class StepTwo:
     """New poolers of some dims on one encoder, how each was found, and what that took."""
 
     new_poolers: Mapping[int, Pooler]
-    runs: Mapping[int, Mapping[str, float]]  # by dim: learning rate and step that dev chose, dev score before and after
+    # By dim: learning rate and step that dev chose, dev score before and after
+    runs: Mapping[int, Mapping[str, float]]
     seconds: float
     hit: bool
 
 
 @dataclass(frozen=True)
 class TwoStep(StepTwo):
-    """Two-step training of one seed: opt for every dim, the poolers of step 2, and what they cost."""
+    """Two-step training of one seed: opt for every dim, the poolers of step 2, and what they
+    cost.
+    """
 
     opt: Mapping[int, int]
     select_by: str
@@ -85,9 +104,15 @@ class TwoStep(StepTwo):
 
 
 def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float]:
-    """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N times."""
+    """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N
+    times.
+    """
     projections = {j: cell.pooler.project for j, cell in sweep.cells.items()}
-    return {(i, j): spearman_of(sweep.states[i], pairs, f) for i in sweep.cells for j, f in projections.items()}
+    return {
+        (i, j): spearman_of(sweep.states[i], pairs, f)
+        for i in sweep.cells
+        for j, f in projections.items()
+    }
 
 
 def train_two_step(
@@ -99,13 +124,17 @@ def train_two_step(
     select_by: str = "encoder",
     oracle: ScoredPairs | None = None,
 ) -> TwoStep:
-    """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
+    """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the
+    poolers again.
 
-    `dev`, the validation set E, must not be the pairs that are reported; only with `select_by="oracle"` do other pairs,
-    those of test, choose opt.
+    `dev`, the validation set E, must not be the pairs that are reported; only with
+    `select_by="oracle"` do other pairs, those of test, choose opt.
     """
     if (select_by == "oracle") != (oracle is not None):
-        raise InputError(f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only for it")
+        raise InputError(
+            f"select_by is {select_by!r}: give the test pairs as `oracle` for "
+            "'oracle', and only for it"
+        )
     dims = sorted(sweep.cells)
     judge = oracle or dev
     encoder_scores = {i: spearman_of(sweep.embeddings(i), judge) for i in dims}
@@ -127,11 +156,18 @@ def train_two_step(
 
 
 def step_two(
-    sweep: Sweep, encoder: int, dims: list[int], dev: ScoredPairs, config: StepTwoConfig, store: Store
+    sweep: Sweep,
+    encoder: int,
+    dims: list[int],
+    dev: ScoredPairs,
+    config: StepTwoConfig,
+    store: Store,
 ) -> StepTwo:
-    """Train the poolers of `dims` on the frozen encoder that was trained with dim `encoder`, or find them.
+    """Train the poolers of `dims` on the frozen encoder that was trained with dim `encoder`, or
+    find them.
 
-    The pairs of `dev`, whose states the sweep must hold, stop the training and choose its learning rate.
+    The pairs of `dev`, whose states the sweep must hold, stop the training and choose its learning
+    rate.
     """
     cell = sweep.cells[encoder]
     named = {
@@ -140,18 +176,29 @@ def step_two(
         "step_two": asdict(config),
         "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
     }
-    key = digest(named, code=(*training_code(OBJECTIVES[cell.config.objective]), "repro.training.two_step"))
+    key = digest(
+        named,
+        code=(*training_code(OBJECTIVES[cell.config.objective]), "repro.training.two_step"),
+    )
     said = ("learning_rate", "step", "dev_before", "dev_after")
 
     @threads(cell.config.threads)
     def make(target: Path, work: Path) -> None:
         notes = {}
         for d, run in _train_poolers(sweep, encoder, dims, dev, config, store).items():
-            save_file({k: v.contiguous() for k, v in run.pooler.state_dict().items()}, target / f"{d}.safetensors")
+            save_file(
+                {k: v.contiguous() for k, v in run.pooler.state_dict().items()},
+                target / f"{d}.safetensors",
+            )
             notes[d] = {name: getattr(run, name) for name in said}
         (target / "runs.json").write_text(json.dumps(notes), encoding="utf-8")
 
-    made = store.get_or_make("poolers", key, make, config={"encoder": cell.key, "step_two": asdict(config)})
+    made = store.get_or_make(
+        "poolers",
+        key,
+        make,
+        config={"encoder": cell.key, "step_two": asdict(config)},
+    )
     notes = read_json(made.folder / "runs.json")
     poolers = {}
     for d in dims:
@@ -161,7 +208,12 @@ def step_two(
 
 
 def _train_poolers(
-    sweep: Sweep, encoder: int, dims: list[int], dev: ScoredPairs, config: StepTwoConfig, store: Store
+    sweep: Sweep,
+    encoder: int,
+    dims: list[int],
+    dev: ScoredPairs,
+    config: StepTwoConfig,
+    store: Store,
 ) -> dict[int, PoolerRun]:
     cell, table = sweep.cells[encoder], sweep.states[encoder]
     frozen = cell.encoder

@@ -22,12 +22,15 @@ from repro.objectives import SCALING, TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
-DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]  # dev Spearman of one readout of an encoder
+# Dev Spearman of one readout of an encoder
+DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
 LossAt: TypeAlias = Callable[[int], Tensor]  # step to its loss
 Objective: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, LossAt]]
-"""configuration, encoder and examples to the module that is trained, and the loss of every step"""
+"""Configuration, encoder and examples to the module that is trained, and the loss of every step."""
 WEIGHT_RATE = 1e-2
-"""learning rate of learned layer weights: at a network's own, a short run would leave them where they start"""
+"""Learning rate of learned layer weights: at a network's own, a short run would leave them where
+they start.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Trained:
     history: History
     dev_before: float  # dev Spearman of the untrained encoder readout
     head: nn.Linear | None = None  # classifier that was trained along, if the objective has one
-    log_weights: Tensor | None = None  # learned layer weights of ESE (n_shallow,), as s in e^(−s); None: fixed
+    # Learned layer weights of ESE (n_shallow,), as s in e^(−s); None: fixed
+    log_weights: Tensor | None = None
 
 
 def train_encoder(
@@ -54,22 +58,30 @@ def train_encoder(
 ) -> Trained:
     """Train one encoder, from the configuration's backbone with a fresh pooler if none is given.
 
-    The checkpoint with the best dev score is kept: by the readout that the configuration names, without a pooler by the
-    states. A killed run goes on from `state_path`. Bars and messages call the training by its
-    `description`.
+    The checkpoint with the best dev score is kept: by the readout that the configuration names,
+    without a pooler by the states. A killed run goes on from `state_path`. Bars and messages call
+    the training by its `description`.
 
     Raises:
-        InputError: if the examples do not fill one batch, or are none that the objective can learn from.
+        InputError: if the examples do not fill one batch, or are none that the objective can learn
+            from.
         TrainingDiverged: when the loss is not finite.
     """
-    steps = count_steps(config, len(examples), "sentences" if config.objective == "simcse" else config.examples)
+    steps = count_steps(
+        config,
+        len(examples),
+        "sentences" if config.objective == "simcse" else config.examples,
+    )
     encoder = encoder or fresh_encoder(config)
     module, loss_at = objective(config, encoder, examples)
     parts = dict(module.named_children())
     head, weights = parts.get("head"), parts.get("layer_weights")
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
     dev_before = dev_score(encoder, "encoder")
-    loop, rates = LoopConfig.of(config, steps=steps), {"layer_weights": WEIGHT_RATE / config.learning_rate}
+    loop, rates = (
+        LoopConfig.of(config, steps=steps),
+        {"layer_weights": WEIGHT_RATE / config.learning_rate},
+    )
     history = train(
         module,
         loss_at,
@@ -81,11 +93,19 @@ def train_encoder(
         rates=rates,
     )
     assert head is None or isinstance(head, nn.Linear)
-    return Trained(encoder, history, dev_before, head, None if weights is None else next(weights.parameters()).detach())
+    return Trained(
+        encoder,
+        history,
+        dev_before,
+        head,
+        None if weights is None else next(weights.parameters()).detach(),
+    )
 
 
 def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
-    """The backbone of a configuration, cut to its depth, with its dropout, and an untrained pooler or adapters."""
+    """The backbone of a configuration, cut to its depth, with its dropout, and an untrained pooler
+    or adapters.
+    """
     encoder = SentenceEncoder.load(
         config.backbone,
         dim=None if config.objective in SCALING else config.dim,
@@ -107,22 +127,32 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
 
 
 def count_steps(config: Any, n: int, what: str = "sentences") -> int:
-    """Steps of `batch_size` over n examples in `epochs`; the last batch of an epoch is dropped if it is not full."""
+    """Steps of `batch_size` over n examples in `epochs`; the last batch of an epoch is dropped if
+    it is not full.
+    """
     if steps := round(config.epochs * (n // config.batch_size)):
         return steps
     raise InputError(
-        f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: give more `sentences`, "
+        f"{n} {what} do not fill one batch of {config.batch_size} in "
+        f"{config.epochs:g} epochs: give more `sentences`, "
         "a smaller `batch_size` or more `epochs`"
     )
 
 
-def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) -> Callable[[int], NDArray[np.int64]]:
-    """Step to the items of this process's share of its batch; those that are not `kept` (n,) are passed over."""
+def batches(
+    config: TrainConfig,
+    n: int,
+    kept: NDArray[np.bool_] | None = None,
+) -> Callable[[int], NDArray[np.int64]]:
+    """Step to the items of this process's share of its batch; those that are not `kept` (n,) are
+    passed over.
+    """
     kept = np.ones(n, bool) if kept is None else kept
     per_epoch = int(kept.sum()) // config.batch_size
     if per_epoch < 1:
         raise InputError(
-            f"{kept.sum()} of {n} sentences have a positive, less than one batch of {config.batch_size}: train on more "
+            f"{kept.sum()} of {n} sentences have a positive, less than one batch of "
+            f"{config.batch_size}: train on more "
             "sentences, or raise the chance of a change"
         )
 
@@ -142,7 +172,13 @@ def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) 
     return members
 
 
-def two_views(encoder: SentenceEncoder, ids: list[list[int]], others: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """Embeddings (B, d) of both sides of a batch from one pass, every row under a dropout mask of its own."""
+def two_views(
+    encoder: SentenceEncoder,
+    ids: list[list[int]],
+    others: list[list[int]],
+) -> tuple[Tensor, Tensor]:
+    """Embeddings (B, d) of both sides of a batch from one pass, every row under a dropout mask of
+    its own.
+    """
     z = encoder(*encoder.padded(ids + others))[1]  # (2B, d)
     return z[: len(ids)], z[len(ids) :]

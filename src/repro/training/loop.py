@@ -1,7 +1,8 @@
 """One training loop for everything; it knows no science, only `loss_at(step) -> loss`.
 
-A step is a pure function of (seed, step number, weights, optimiser state): the random stream is reseeded
-from the step number and the batch is chosen by it. A killed run therefore resumes to the same bytes.
+A step is a pure function of (seed, step number, weights, optimiser state): the random stream is
+reseeded from the step number and the batch is chosen by it. A killed run therefore resumes to the
+same bytes.
 """
 
 import hashlib
@@ -44,7 +45,8 @@ class LoopConfig:
     betas: tuple[float, float] = (0.9, 0.999)  # AdamW's moment decays
     clip_norm: float = 1.0  # largest gradient norm; 0 leaves gradients as they are
     check_every: int = 0  # steps between two calls of `check`; 0 checks at the end only
-    check_first: bool = False  # also score the untrained weights, so that training never returns something worse
+    # Also score the untrained weights, so that training never returns something worse
+    check_first: bool = False
     patience: int = 0  # checks without gain after which training stops; 0 never stops early
     save_every: int = 0  # steps between two resumable states; 0 saves only at the end
     bf16: bool = False  # bfloat16 matrix products (automatic mixed precision)
@@ -84,11 +86,12 @@ def train(
     progress: bool = True,
     rates: Mapping[str, float] | None = None,
 ) -> History:
-    """Minimise `loss_at(step)`, a function of the step alone, over the parameters of `module` that require gradients.
+    """Minimise `loss_at(step)`, a function of the step alone, over the parameters of `module` that
+    require gradients.
 
-    On return the weights are those of the best `check`, where higher is better, or the last ones without a check. A
-    resumable state at `state_path` is continued. `rates` are factors of the learning rate, by the start of a
-    parameter's name; all others have factor 1.
+    On return the weights are those of the best `check`, where higher is better, or the last ones
+    without a check. A resumable state at `state_path` is continued. `rates` are factors of the
+    learning rate, by the start of a parameter's name; all others have factor 1.
 
     Raises:
         TrainingDiverged: when the loss is NaN or infinite; names the step.
@@ -110,9 +113,17 @@ def train(
 
     if check and config.check_first and step == 0:
         checked()
-    cast: Any = torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
+    cast: Any = (
+        torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
+    )
     pending: list[Tensor] = []
-    bar = progress_bar(total=config.steps, initial=step, desc=description, show=progress, mininterval=0.5)
+    bar = progress_bar(
+        total=config.steps,
+        initial=step,
+        desc=description,
+        show=progress,
+        mininterval=0.5,
+    )
     # the second condition holds at the start too: a run may be killed after the check that ended it
     while step < config.steps and not _exhausted(history, config):
         torch.manual_seed(derive_seed(config.seed, "step", step, parallel.process_index))
@@ -150,7 +161,9 @@ def train(
 
 
 def schedule(step: int, config: LoopConfig) -> float:
-    """Share of the peak learning rate at `step`: linear rise over the warm-up, then linear decay to 0."""
+    """Share of the peak learning rate at `step`: linear rise over the warm-up, then linear decay to
+    0.
+    """
     warm = config.warmup * config.steps
     if step < warm:
         return min(1.0, (step + 1) / warm)
@@ -166,7 +179,10 @@ def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, f
             groups[factor, config.weight_decay if p.ndim > 1 else 0.0].append(p)
     if not groups:
         raise InputError("nothing to train: every parameter is frozen")
-    listed = [{"params": own, "factor": factor, "weight_decay": decay} for (factor, decay), own in groups.items()]
+    listed = [
+        {"params": own, "factor": factor, "weight_decay": decay}
+        for (factor, decay), own in groups.items()
+    ]
     return AdamW(listed, lr=config.learning_rate, betas=config.betas, fused=True)
 
 
@@ -186,7 +202,8 @@ def _record(pending: list[Tensor], history: History, description: str) -> None:
     for value in values:
         if not math.isfinite(value):
             raise TrainingDiverged(
-                f"{description}: the loss is {value} at step {len(history.losses)}: lower the learning rate, "
+                f"{description}: the loss is {value} at step {len(history.losses)}: lower "
+                "the learning rate, "
                 "or look for empty texts in the data"
             )
         history.losses.append(value)
@@ -198,9 +215,16 @@ def _exhausted(history: History, config: LoopConfig) -> bool:
 
 
 def _save_state(
-    path: Path, module: nn.Module, optimiser: Optimizer, best: Weights | None, history: History, config: LoopConfig
+    path: Path,
+    module: nn.Module,
+    optimiser: Optimizer,
+    best: Weights | None,
+    history: History,
+    config: LoopConfig,
 ) -> None:
-    """One file, renamed into place, with its digest: a kill leaves either the old state or the new one, never half."""
+    """One file, renamed into place, with its digest: a kill leaves either the old state or the new
+    one, never half.
+    """
     parts = {"weights": module.state_dict(), "best": best or {}, **optimiser.state_dict()["state"]}
     named = [(f"{part}/{name}", t) for part, own in parts.items() for name, t in own.items()]
     # a clone each: safetensors refuses tensors that share memory (tied embeddings)
@@ -216,20 +240,28 @@ def _settings(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _digest(tensors: Weights, notes: str) -> str:
-    """Of all that a state says: a wrong bit would be trained on and end in an artefact that is sealed as valid."""
+    """Of all that a state says: a wrong bit would be trained on and end in an artefact that is
+    sealed as valid.
+    """
     return hashlib.sha256(notes.encode() + save(tensors)).hexdigest()
 
 
 def _load_state(
-    path: Path | None, module: nn.Module, optimiser: Optimizer, config: LoopConfig
+    path: Path | None,
+    module: nn.Module,
+    optimiser: Optimizer,
+    config: LoopConfig,
 ) -> tuple[History, Weights | None]:
-    """History and best weights of a resumable state; a fresh start for none, and, with a warning, for a damaged one."""
+    """History and best weights of a resumable state; a fresh start for none, and, with a warning,
+    for a damaged one.
+    """
     if path is None or not path.exists():
         return History(), None
     try:
         with safe_open(path, "pt") as file:
             said: dict[str, str] = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is not a dict
+            # The file is not a dict
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         if _digest(tensors, said["loop"]) != said["sha256"]:
             raise ValueError("its digest is another")
         notes = parse_json(said["loop"], str(path), "starting anew")
@@ -239,14 +271,19 @@ def _load_state(
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return History(), None
     if _settings(notes["config"]) != _settings(json.loads(json.dumps(asdict(config)))):
-        raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
+        raise InputError(
+            f"{path} holds a run with other settings: remove it to start anew, or "
+            "restore its settings"
+        )
     parts = defaultdict[str, Weights](dict)
     for key, value in tensors.items():
         part, name = key.split("/", 1)
         parts[part][name] = value
     module.load_state_dict(parts.pop("weights"))
     best = parts.pop("best", None)
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": {int(i): own for i, own in parts.items()}})
+    optimiser.load_state_dict(
+        {**optimiser.state_dict(), "state": {int(i): own for i, own in parts.items()}}
+    )
     history = History(**notes["history"])
     history.checks = [(step, score) for step, score in history.checks]  # JSON has no tuples
     history.resumed_at = len(history.losses)

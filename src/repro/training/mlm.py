@@ -1,8 +1,9 @@
-"""Masked-language-model pre-training of a small backbone from scratch (PROTOCOLS §2.7; Devlin et al., 2019).
+"""Masked-language-model pre-training of a small backbone from scratch (PROTOCOLS §2.7; Devlin et
+al., 2019).
 
-A WordPiece vocabulary is trained on the corpus, and a BERT with fresh weights on its masked words. The shipped
-backbones are *raw* encoders: they have read Wikipedia sentences and never seen a sentence objective, so that SimCSE has
-something to teach them.
+A WordPiece vocabulary is trained on the corpus, and a BERT with fresh weights on its masked words.
+The shipped backbones are *raw* encoders: they have read Wikipedia sentences and never seen a
+sentence objective, so that SimCSE has something to teach them.
 """
 
 import json
@@ -34,9 +35,9 @@ from repro.types import InputError, check_dim, check_positive
 
 Ids: TypeAlias = NDArray[np.int64]
 IGNORED = -100
-"""target of a position that was not masked; gives no loss and no gradient"""
+"""Target of a position that was not masked; gives no loss and no gradient."""
 LETTERS = 200
-"""single characters that the vocabulary keeps"""
+"""Single characters that the vocabulary keeps."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -62,7 +63,9 @@ class PretrainConfig:
     def __post_init__(self) -> None:
         check_positive(self, "learning_rate", "epochs")
         if self.heads < 1 or self.hidden_dim % self.heads:
-            raise InputError(f"hidden_dim is {self.hidden_dim}: expected a multiple of {self.heads} heads")
+            raise InputError(
+                f"hidden_dim is {self.hidden_dim}: expected a multiple of {self.heads} heads"
+            )
 
 
 @dataclass
@@ -73,7 +76,9 @@ class MaskedBert:
     tokenizer: Tokenizer
 
     def save(self, folder: Path) -> None:
-        """Write the network without its masked-language-model head, float16 safetensors, in Hugging Face layout."""
+        """Write the network without its masked-language-model head, float16 safetensors, in Hugging
+        Face layout.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         bert = self.model.bert.half()
         bert.save_pretrained(folder, safe_serialization=True)
@@ -81,7 +86,9 @@ class MaskedBert:
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self.tokenizer.save(str(folder / "tokenizer.json"))
-        names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
+        names = {
+            f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")
+        }
         note = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
         note |= {"model_max_length": self.model.config.max_position_embeddings, **names}
         (folder / "tokenizer_config.json").write_text(json.dumps(note, indent=1), encoding="utf-8")
@@ -90,9 +97,10 @@ class MaskedBert:
 def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     """A lower-casing WordPiece tokenizer with BERT's special tokens, trained on `sentences`.
 
-    The same sentences give the same vocabulary in the same order. The trainer alone does not: it numbers the
-    letters as it meets them in a hash table, differently in every process, and breaks ties by these numbers. So a
-    first pass finds the letters, and the second is given them in alphabetical order.
+    The same sentences give the same vocabulary in the same order. The trainer alone does not: it
+    numbers the letters as it meets them in a hash table, differently in every process, and breaks
+    ties by these numbers. So a first pass finds the letters, and the second is given them in
+    alphabetical order.
     """
     letters = _letters(sentences)
     first = _trained(sentences, 1, list(SPECIAL), letters)
@@ -101,7 +109,9 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     tokenizer.add_special_tokens(list(SPECIAL))
     ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=ends,
     )
     return tokenizer
 
@@ -116,21 +126,37 @@ def _letters(sentences: Sequence[str]) -> list[str]:
 
 def _blank(vocabulary: dict[str, int]) -> Tokenizer:
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
-    tokenizer.normalizer = BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
+    tokenizer.normalizer = BertNormalizer(
+        lowercase=True,
+        strip_accents=True,
+        handle_chinese_chars=True,
+    )
     tokenizer.pre_tokenizer = BertPreTokenizer()
     return tokenizer
 
 
-def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], letters: list[str]) -> Tokenizer:
+def _trained(
+    sentences: Sequence[str],
+    vocabulary: int,
+    special: list[str],
+    letters: list[str],
+) -> Tokenizer:
     tokenizer = _blank({})
     alphabet: dict[str, Any] = {"initial_alphabet": letters, "limit_alphabet": len(letters)}
-    trainer = WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False, **alphabet)
+    trainer = WordPieceTrainer(
+        vocab_size=vocabulary,
+        special_tokens=special,
+        show_progress=False,
+        **alphabet,
+    )
     tokenizer.train_from_iterator(sentences, trainer)
     return tokenizer
 
 
 def make_bert(tokenizer: Tokenizer, config: PretrainConfig) -> MaskedBert:
-    """A BERT of the configured sizes with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
+    """A BERT of the configured sizes with fresh weights for `tokenizer`, feed-forward size
+    4·hidden_dim.
+    """
     sizes = BertConfig(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=config.hidden_dim,
@@ -147,19 +173,33 @@ def make_bert(tokenizer: Tokenizer, config: PretrainConfig) -> MaskedBert:
 
 
 def mask_tokens(
-    ids: Ids, maskable: NDArray[np.bool_], *, mask_id: int, vocabulary: int, share: float, rng: np.random.Generator
+    ids: Ids,
+    maskable: NDArray[np.bool_],
+    *,
+    mask_id: int,
+    vocabulary: int,
+    share: float,
+    rng: np.random.Generator,
 ) -> tuple[Ids, Ids]:
-    """Dynamic masking, 80 % [MASK], 10 % a random token, 10 % unchanged: inputs and targets, both (B, T)."""
+    """Dynamic masking, 80 % [MASK], 10 % a random token, 10 % unchanged: inputs and targets, both
+    (B, T).
+    """
     chosen = (rng.random(ids.shape) < share) & maskable
     targets = np.where(chosen, ids, IGNORED)
     fate = rng.random(ids.shape)
     inputs = np.where(chosen & (fate < 0.8), mask_id, ids)
-    inputs = np.where(chosen & (fate >= 0.8) & (fate < 0.9), rng.integers(0, vocabulary, ids.shape), inputs)
+    inputs = np.where(
+        chosen & (fate >= 0.8) & (fate < 0.9),
+        rng.integers(0, vocabulary, ids.shape),
+        inputs,
+    )
     return inputs, targets
 
 
 def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy at the masked positions only; the vocabulary product is never formed elsewhere."""
+    """Cross-entropy at the masked positions only; the vocabulary product is never formed
+    elsewhere.
+    """
     states = backbone.model.bert(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, D)
     chosen = targets != IGNORED
     logits = backbone.model.cls(states[chosen])  # (masked, vocabulary)
@@ -167,15 +207,21 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
 
 
 def pretrain(
-    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, description: str = "training"
+    sentences: Sequence[str],
+    config: PretrainConfig,
+    *,
+    state_path: Path | None = None,
+    description: str = "training",
 ) -> tuple[MaskedBert, History, dict[str, float]]:
     """The backbone with its tokenizer, its history, and final figures.
 
-    Every hundredth sentence is the dev set. Bars and messages call the training by its `description`.
+    Every hundredth sentence is the dev set. Bars and messages call the training by its
+    `description`.
     """
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(
-            f"{len(sentences)} sentences: expected two batches ({2 * config.batch_size}), and 100 to hold one out"
+            f"{len(sentences)} sentences: expected two batches "
+            f"({2 * config.batch_size}), and 100 to hold one out"
         )
     tokenizer = train_wordpiece(sentences, config.vocabulary)
     vocabulary = tokenizer.get_vocab_size()
@@ -191,7 +237,10 @@ def pretrain(
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
     number = tokenizer.get_vocab()
-    special, mask_id = np.array([number[name] for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]), number["[MASK]"]
+    special, mask_id = (
+        np.array([number[name] for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]),
+        number["[MASK]"],
+    )
     per_epoch = len(kept) // config.batch_size
 
     @lru_cache(maxsize=1)
@@ -205,9 +254,17 @@ def pretrain(
         ids[mask] = np.concatenate([tokens[i] for i in members])
         rng, maskable = make_rng(config.seed, "masking", *key), mask & ~np.isin(ids, special)
         inputs, targets = mask_tokens(
-            ids, maskable, mask_id=mask_id, vocabulary=vocabulary, share=config.mask_share, rng=rng
+            ids,
+            maskable,
+            mask_id=mask_id,
+            vocabulary=vocabulary,
+            share=config.mask_share,
+            rng=rng,
         )
-        return [torch.from_numpy(each).to(backbone.model.device) for each in (inputs, mask.astype(np.int64), targets)]
+        return [
+            torch.from_numpy(each).to(backbone.model.device)
+            for each in (inputs, mask.astype(np.int64), targets)
+        ]
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)
@@ -219,7 +276,11 @@ def pretrain(
     history = train(backbone.model, loss_at, loop, state_path=state_path, description=description)
     with torch.no_grad():
         parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
-        dev_loss = float(np.mean([mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]))
+        dev_loss = float(
+            np.mean(
+                [mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]
+            )
+        )
     counts = np.bincount(np.concatenate(tokens), minlength=vocabulary).astype(np.float64)
     counts[special] = 0
     share = counts[counts > 0] / counts.sum()
@@ -238,4 +299,6 @@ def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:
     """The training loss as (step, mean over a window), short enough for a model card."""
     losses = np.asarray(history.losses)
     window = max(1, len(losses) // points)
-    return [(i + window, float(losses[i : i + window].mean())) for i in range(0, len(losses), window)]
+    return [
+        (i + window, float(losses[i : i + window].mean())) for i in range(0, len(losses), window)
+    ]

@@ -1,4 +1,6 @@
-"""Softmax on entailment pairs (Reimers & Gurevych, 2019, Sentence-BERT; Table 2 of Wang et al., 2023)."""
+"""Softmax on entailment pairs (Reimers & Gurevych, 2019, Sentence-BERT; Table 2 of Wang et al.,
+2023).
+"""
 
 import torch
 from torch import Tensor, nn
@@ -17,23 +19,36 @@ LABELS = {UNLIKE: 0, LIKE: 1, NEUTRAL: 2}
 
 
 def softmax_over_pairs(
-    config: TrainConfig, encoder: SentenceEncoder, pairs: LabelledPairs
+    config: TrainConfig,
+    encoder: SentenceEncoder,
+    pairs: LabelledPairs,
 ) -> tuple[nn.ModuleDict, LossAt]:
     """Softmax on entailment pairs; the classifier is trained along."""
     labels, head = label_ids(pairs).to(encoder.backbone.device), nli_head(config.dim, config.seed)
-    premises, hypotheses = (encoder.backbone.tokenize(t, config.max_length)[0] for t in (pairs.texts1, pairs.texts2))
+    premises, hypotheses = (
+        encoder.backbone.tokenize(t, config.max_length)[0] for t in (pairs.texts1, pairs.texts2)
+    )
     batch = batches(config, len(pairs))
 
     def loss_at(step: int) -> Tensor:
         members = batch(step)
         u, v = two_views(encoder, [premises[i] for i in members], [hypotheses[i] for i in members])
-        return softmax_nli(u, v, labels[members], head.weight, head.bias, difference=config.difference)
+        return softmax_nli(
+            u,
+            v,
+            labels[members],
+            head.weight,
+            head.bias,
+            difference=config.difference,
+        )
 
     return nn.ModuleDict({"encoder": encoder, "head": head}), loss_at
 
 
 def nli_head(dim: int, seed: int) -> nn.Linear:
-    """A fresh classifier V (3, 3·dim) with PyTorch's own initial weights, from a generator owned by (seed, dim)."""
+    """A fresh classifier V (3, 3·dim) with PyTorch's own initial weights, from a generator owned by
+    (seed, dim).
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "nli head", dim))
         return nn.Linear(3 * dim, CLASSES).to(default_device())

@@ -1,4 +1,6 @@
-"""Unsupervised SimCSE, step 1 of Wang et al. (2023); with positives PROTOCOLS §7.7 (Gao et al., 2021)."""
+"""Unsupervised SimCSE, step 1 of Wang et al. (2023); with positives PROTOCOLS §7.7 (Gao et al.,
+2021).
+"""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -13,16 +15,19 @@ from repro.objectives import TrainConfig
 from repro.training.end_to_end import LossAt, batches, two_views
 
 Example: TypeAlias = str | tuple[str, str | None]
-"""a sentence, its own positive; or a sentence and its positive, None where it has none"""
+"""A sentence, its own positive; or a sentence and its positive, None where it has none."""
 
 
 def contrastive(
-    config: TrainConfig, encoder: SentenceEncoder, examples: Sequence[Example]
+    config: TrainConfig,
+    encoder: SentenceEncoder,
+    examples: Sequence[Example],
 ) -> tuple[SentenceEncoder, LossAt]:
-    """A sentence finds itself, or a given rewording, among those of its batch, their dropout drawn apart.
+    """A sentence finds itself, or a given rewording, among those of its batch, their dropout drawn
+    apart.
 
-    A sentence whose positive is None is passed over and the next takes its place, so that trainings with different
-    positives stay comparable.
+    A sentence whose positive is None is passed over and the next takes its place, so that trainings
+    with different positives stay comparable.
     """
     pairs = [(example, example) if isinstance(example, str) else example for example in examples]
     anchors, n = [sentence for sentence, _ in pairs], len(pairs)
@@ -38,8 +43,13 @@ def contrastive(
         others = members + len(texts) - n
         z1, z2 = two_views(encoder, [ids[i] for i in members], [ids[i] for i in others])
         a, p = keys[members], keys[others]
-        # what says what a row says is no negative of it: the anchors are equal, the positives are, or one is both
-        mask = duplicate_mask(a) | duplicate_mask(p) | duplicate_mask(a, p) if config.mask_duplicates else None
+        # what says what a row says is no negative of it: the anchors are equal, the positives are,
+        # or one is both
+        mask = (
+            duplicate_mask(a) | duplicate_mask(p) | duplicate_mask(a, p)
+            if config.mask_duplicates
+            else None
+        )
         return info_nce(z1, z2, temperature=config.temperature, mask=mask)
 
     return encoder, loss_at

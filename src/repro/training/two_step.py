@@ -1,8 +1,9 @@
 """Two-step training of a resized pooler (Wang et al., 2023, Algorithm 1; PROTOCOLS §3).
 
-Step 1 replaces the encoder that was trained together with a narrow pooler by the best encoder of all
-candidate dims. Step 2 trains the poolers again on that encoder, frozen. Since the encoder does not move,
-its dropout views are computed once and every (dim, learning rate) trains on them side by side.
+Step 1 replaces the encoder that was trained together with a narrow pooler by the best encoder of
+all candidate dims. Step 2 trains the poolers again on that encoder, frozen. Since the encoder does
+not move, its dropout views are computed once and every (dim, learning rate) trains on them side by
+side.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,10 +29,11 @@ from repro.training.nli import label_ids, nli_head
 from repro.types import Array, InputError, check_same_length, one_of
 
 SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
-"""`encoder`: Algorithm 1, line 5. `pooler_max`: Table 1's caption. `pair`: encoder_d' + pooler_d, so opt depends
-on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use."""
+"""`encoder`: Algorithm 1, line 5. `pooler_max`: Table 1's caption. `pair`: encoder_d' + pooler_d,
+so opt depends on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use.
+"""
 BATCH = 256
-"""texts that pass the encoder at once, under one draw of dropout masks"""
+"""Texts that pass the encoder at once, under one draw of dropout masks."""
 PoolerScore = Callable[[Pooler], float]  # dev Spearman of a pooler on the frozen encoder
 
 
@@ -39,17 +41,23 @@ def choose(scores: Mapping[int, float]) -> int:
     """The candidate with the highest score, which must be finite; the larger dim wins a tie."""
     bad = [dim for dim, score in scores.items() if not np.isfinite(score)]
     if bad:
-        raise InputError(f"the score of candidate {bad[0]} is {scores[bad[0]]}: is the validation set constant?")
+        raise InputError(
+            f"the score of candidate {bad[0]} is {scores[bad[0]]}: is the validation set constant?"
+        )
     return max(scores, key=lambda dim: (scores[dim], dim))
 
 
 def select(
-    encoder_scores: Mapping[int, float], grid: Mapping[tuple[int, int], float], dim: int, *, select_by: str = "encoder"
+    encoder_scores: Mapping[int, float],
+    grid: Mapping[tuple[int, int], float],
+    dim: int,
+    *,
+    select_by: str = "encoder",
 ) -> int:
     """Opt for one target dim, by a rule of `SELECT_BY`.
 
-    Both scores are on dev, for `oracle` on test: of each encoder alone (readout h), by the dim it was trained with, and
-    of encoder_i with pooler_j, by (i, j).
+    Both scores are on dev, for `oracle` on test: of each encoder alone (readout h), by the dim it
+    was trained with, and of encoder_i with pooler_j, by (i, j).
     """
     one_of(select_by, SELECT_BY, "select_by")
     if select_by == "encoder":
@@ -61,15 +69,24 @@ def select(
 def splice(encoder: SentenceEncoder, pooler: Pooler) -> SentenceEncoder:
     """encoder_opt with pooler_d: step 1 (Algorithm 1, line 7)."""
     if pooler.hidden_dim != encoder.hidden_dim:
-        raise InputError(f"the pooler reads {pooler.hidden_dim} dims, the encoder gives {encoder.hidden_dim}")
+        raise InputError(
+            f"the pooler reads {pooler.hidden_dim} dims, the encoder gives {encoder.hidden_dim}"
+        )
     return SentenceEncoder(encoder.backbone, pooling=encoder.pooling, pooler=pooler)
 
 
 @torch.no_grad()
 def dropout_views(
-    encoder: SentenceEncoder, texts: Sequence[str], *, views: int, seed: int, max_length: int = 32
+    encoder: SentenceEncoder,
+    texts: Sequence[str],
+    *,
+    views: int,
+    seed: int,
+    max_length: int = 32,
 ) -> Array:
-    """States h (views, n, hidden_dim) float32 of every text under `views` dropout masks, the encoder in train mode."""
+    """States h (views, n, hidden_dim) float32 of every text under `views` dropout masks, the
+    encoder in train mode.
+    """
     ids, _ = encoder.backbone.tokenize(texts, max_length)
     order = np.argsort([len(row) for row in ids], kind="stable")
     out = np.empty((views, len(ids), encoder.hidden_dim), np.float32)
@@ -79,7 +96,9 @@ def dropout_views(
         for start in range(0, len(order), BATCH):
             rows = order[start : start + BATCH]
             torch.manual_seed(derive_seed(seed, "dropout view", view, start))
-            out[view, rows] = encoder.pooled(*encoder.padded([ids[i] for i in rows]))[0].float().cpu().numpy()
+            out[view, rows] = (
+                encoder.pooled(*encoder.padded([ids[i] for i in rows]))[0].float().cpu().numpy()
+            )
     encoder.train(was_training)
     return out
 
@@ -96,12 +115,17 @@ class PoolerRun:
 
 
 def train_poolers(
-    views: Array, texts: Sequence[str], poolers: Sequence[Pooler], dev_score: PoolerScore, config: StepTwoConfig
+    views: Array,
+    texts: Sequence[str],
+    poolers: Sequence[Pooler],
+    dev_score: PoolerScore,
+    config: StepTwoConfig,
 ) -> list[PoolerRun]:
-    """Step 2 (Algorithm 1, line 8) for several poolers, left as they are, and learning rates: together as one by one.
+    """Step 2 (Algorithm 1, line 8) for several poolers, left as they are, and learning rates:
+    together as one by one.
 
-    `views` are states (R, n, hidden_dim) of the n texts under the frozen encoder; equal texts are no negatives. Step 0
-    counts: the dev score never falls.
+    `views` are states (R, n, hidden_dim) of the n texts under the frozen encoder; equal texts are
+    no negatives. Step 0 counts: the dev score never falls.
     """
     check_same_length(texts=texts, views=views[0])
     (count, n, _), device = views.shape, poolers[0].linear.weight.device
@@ -116,7 +140,9 @@ def train_poolers(
         first, second, members = two_of(count, n, step, config)
         h1, h2 = (torch.from_numpy(views[v, members]).to(device) for v in (first, second))
         mask = duplicate_mask(keys[members])
-        checking = step + 1 == steps or (config.check_every and (step + 1) % config.check_every == 0)
+        checking = step + 1 == steps or (
+            config.check_every and (step + 1) % config.check_every == 0
+        )
         for bank in running:
             bank.step(h1, h2, mask, step)
             if checking:
@@ -127,10 +153,19 @@ def train_poolers(
 def start_of(pooler: Pooler, config: StepTwoConfig) -> Pooler:
     """A copy of the pooler, with fresh weights for the ablation of starting step 2 from none."""
     start = deepcopy(pooler)
-    return start.initialise(derive_seed(config.seed, "step 2 restart")) if config.start == "random" else start
+    return (
+        start.initialise(derive_seed(config.seed, "step 2 restart"))
+        if config.start == "random"
+        else start
+    )
 
 
-def two_of(count: int, n: int, step: int, config: StepTwoConfig) -> tuple[int, int, NDArray[np.int64]]:
+def two_of(
+    count: int,
+    n: int,
+    step: int,
+    config: StepTwoConfig,
+) -> tuple[int, int, NDArray[np.int64]]:
     """Which two of `count` views, and which of n rows, step `step` uses."""
     epoch, position = divmod(step, n // config.batch_size)
     start = position * config.batch_size
@@ -142,7 +177,13 @@ def two_of(count: int, n: int, step: int, config: StepTwoConfig) -> tuple[int, i
 class _Bank:
     """One pooler under every learning rate: weights stacked to (rates, dim, hidden_dim)."""
 
-    def __init__(self, start: Pooler, config: StepTwoConfig, steps: int, dev_score: PoolerScore) -> None:
+    def __init__(
+        self,
+        start: Pooler,
+        config: StepTwoConfig,
+        steps: int,
+        dev_score: PoolerScore,
+    ) -> None:
         self.template, self.config, self.steps, self.dev_score = start, config, steps, dev_score
         count = len(config.learning_rates)
         self.rates = torch.tensor(config.learning_rates).to(start.linear.weight.device)
@@ -161,12 +202,19 @@ class _Bank:
         return torch.tanh(z) if self.template.activation == "tanh" else z
 
     def step(self, h1: Tensor, h2: Tensor, mask: Tensor, step: int) -> None:
-        """One Adam step of every learning rate; a stopped one moves on beside the others, and its best is kept."""
+        """One Adam step of every learning rate; a stopped one moves on beside the others, and its
+        best is kept.
+        """
         z1, z2 = self._project(h1), self._project(h2)
-        losses = [info_nce(a, b, temperature=self.config.temperature, mask=mask) for a, b in zip(z1, z2, strict=True)]
+        losses = [
+            info_nce(a, b, temperature=self.config.temperature, mask=mask)
+            for a, b in zip(z1, z2, strict=True)
+        ]
         total = torch.stack(losses).sum()
         if not torch.isfinite(total):
-            raise TrainingDiverged(f"step 2, dim {self.template.dim}: the loss is not finite at step {step}")
+            raise TrainingDiverged(
+                f"step 2, dim {self.template.dim}: the loss is not finite at step {step}"
+            )
         gradients = torch.autograd.grad(total, self.parameters)
         norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients]).norm(dim=0)  # (rates,)
         scale = ((self.config.clip_norm or float("inf")) / (norms + 1e-6)).clamp(max=1.0)
@@ -184,10 +232,17 @@ class _Bank:
         """Score every learning rate that is still running, and keep what is better."""
         for r in np.flatnonzero(self.misses < self.config.patience).tolist():
             pooler = deepcopy(self.template)
-            pooler.load_state_dict({name: p[r] for name, p in zip(pooler.state_dict(), self.parameters, strict=True)})
+            pooler.load_state_dict(
+                {name: p[r] for name, p in zip(pooler.state_dict(), self.parameters, strict=True)}
+            )
             score = self.dev_score(pooler)
             if score > self.best_score[r]:
-                self.best[r], self.best_score[r], self.best_step[r], self.misses[r] = pooler, score, step, 0
+                self.best[r], self.best_score[r], self.best_step[r], self.misses[r] = (
+                    pooler,
+                    score,
+                    step,
+                    0,
+                )
             else:
                 self.misses[r] += 1
 
@@ -229,8 +284,18 @@ def train_nli_pooler(
 
         def loss_at(step: int) -> Tensor:
             first, second, members = two_of(len(views), len(pairs), step, config)
-            u, v = (mine(states[i, side[members]].to(device)) for i, side in ((first, left), (second, right)))
-            return softmax_nli(u, v, labels[members], own_head.weight, own_head.bias, difference=difference)
+            u, v = (
+                mine(states[i, side[members]].to(device))
+                for i, side in ((first, left), (second, right))
+            )
+            return softmax_nli(
+                u,
+                v,
+                labels[members],
+                own_head.weight,
+                own_head.bias,
+                difference=difference,
+            )
 
         both = nn.ModuleDict({"pooler": mine, "head": own_head})
         loop = LoopConfig.of(config, steps=steps, learning_rate=rate, check_first=True)

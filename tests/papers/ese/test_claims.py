@@ -1,4 +1,6 @@
-"""What rows of ESE mean for its claims: made-up rows whose answer is known, and the verdict they deserve."""
+"""What rows of ESE mean for its claims: made-up rows whose answer is known, and the verdict they
+deserve.
+"""
 
 from itertools import combinations, product
 
@@ -23,7 +25,7 @@ SCORE = {
     MRL: (0.32, 0.29, 0.40, 0.81),
     ESE: (0.65, 0.70, 0.75, 0.83),
 }
-"""by layer, at full size"""
+"""By layer, at full size."""
 
 
 def score(method, layer, dim):
@@ -36,8 +38,15 @@ def depth(backbone="net", seeds=SEEDS, source="microworld", spread=0.0027):
     values = np.full((len(LINES), L + 1, len(DIMS)), np.nan)
     values[:, 1:] = [[[score(m, k, d) for d in DIMS] for k in range(1, L + 1)] for m in LINES]
     draws = values + np.random.default_rng(0).normal(scale=spread, size=(400, *values.shape))
-    lines = tuple(LayeredEncoder(m, SentenceEncoder, m, backbone, None if m == RAW else 9) for m in LINES)
-    scored = LayerScores(lines, tuple(range(L + 1)), DIMS, dict.fromkeys(SETS, Resampled(values, draws)))
+    lines = tuple(
+        LayeredEncoder(m, SentenceEncoder, m, backbone, None if m == RAW else 9) for m in LINES
+    )
+    scored = LayerScores(
+        lines,
+        tuple(range(L + 1)),
+        DIMS,
+        dict.fromkeys(SETS, Resampled(values, draws)),
+    )
     rows = depth_rows(scored, reference=16, data_source=source)
     return pd.concat([rows.assign(seed=seed) for seed in seeds], ignore_index=True)
 
@@ -55,11 +64,18 @@ def by_claim(measured, claim):
 
 
 VARIANTS = {
-    **{"default": (0.50, 0.40), "embeddings": (0.48, 0.38), "max-k": (0.47, 0.37), "no compression": (0.46, 0.20)},
-    **{"learned weights": (0.53, 0.38), "uniform weights": (0.47, 0.30), "k = 4": (0.44, 0.3), "k = 64": (0.45, 0.3)},
-    **{RAW: (0.3, 0.2), MRL: (0.4, 0.2)},
+    "default": (0.50, 0.40),
+    "embeddings": (0.48, 0.38),
+    "max-k": (0.47, 0.37),
+    "no compression": (0.46, 0.20),
+    "learned weights": (0.53, 0.38),
+    "uniform weights": (0.47, 0.30),
+    "k = 4": (0.44, 0.3),
+    "k = 64": (0.45, 0.3),
+    RAW: (0.3, 0.2),
+    MRL: (0.4, 0.2),
 }
-"""at the last layer and over the shallow ones"""
+"""At the last layer and over the shallow ones."""
 ORDERS = (
     "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, "
     "learned weights − default, default − uniform weights, learned weights − uniform weights, "
@@ -79,8 +95,14 @@ def ablation():
         at = {"method": method, "metric": metric, "dim": 64}
         rows.append({**at, "layer": 2, "dataset": AVERAGE, **around(last, 0.009)})
         rows.append({**at, "dataset": SHALLOW_AVERAGE, **around(low, 0.009)})
-    sizes = {name: int(name.split("= ")[1]) if "=" in name else 16 for name in VARIANTS if name not in (RAW, MRL)}
-    rows += [{"method": name, "metric": "compressed_size", "value": size} for name, size in sizes.items()]
+    sizes = {
+        name: int(name.split("= ")[1]) if "=" in name else 16
+        for name in VARIANTS
+        if name not in (RAW, MRL)
+    }
+    rows += [
+        {"method": name, "metric": "compressed_size", "value": size} for name, size in sizes.items()
+    ]
     return seeded(rows, step=0, backbone="net")
 
 
@@ -89,11 +111,23 @@ EXPECTED = {
     "T1-2": [(1.0, "above 0", HOLDS), (None, "UAE", ABSENT)],
     "T1-3": [(39.0, "less RAW", HOLDS), (36.33, "less MRL", HOLDS)],
     "T1-4": [(None, "Qwen1.5-0.5B", ABSENT)],
-    "F3-1": [(3, "RAW needs more than ESE", HOLDS), (3, "MRL needs more than ESE", HOLDS), (0, "to pass 58.9", HOLDS)],
+    "F3-1": [
+        (3, "RAW needs more than ESE", HOLDS),
+        (3, "MRL needs more than ESE", HOLDS),
+        (0, "to pass 58.9", HOLDS),
+    ],
     "F3-2": [(5.0, "ESE", HOLDS), (-2.0, "layer 1 to 2", HOLDS), (-3.0, "MRL", HOLDS)],
-    "F3-3": [(2.0, "over MRL, layer 4, 64 dims", HOLDS), (35.5, "over RAW", HOLDS), (35.0, "over MRL", HOLDS)],
+    "F3-3": [
+        (2.0, "over MRL, layer 4, 64 dims", HOLDS),
+        (35.5, "over RAW", HOLDS),
+        (35.0, "over MRL", HOLDS),
+    ],
     "F3-4": [(0.4, "beyond 16 dims (at 64)", UNSURE)],
-    "F4-1": [(2.0, "layers 2 and 4", HOLDS), (-39.0, "ESE's less RAW's", HOLDS), (-39.0, "ESE's less MRL's", HOLDS)],
+    "F4-1": [
+        (2.0, "layers 2 and 4", HOLDS),
+        (-39.0, "ESE's less RAW's", HOLDS),
+        (-39.0, "ESE's less MRL's", HOLDS),
+    ],
     "T2-1": [
         (2.0, "last layer: default less embeddings", HOLDS),
         (1.0, "last layer: embeddings less max-k", HOLDS),
@@ -109,22 +143,35 @@ EXPECTED = {
         (2.0, "≺ Avg.: default less learned weights", HOLDS),
         (8.0, "≺ Avg.: learned weights less uniform weights", HOLDS),
     ],
-    "F5-1": [(6.0, "k = 16 less k = 4, the smallest", HOLDS), (5.0, "k = 16 less k = 64, the largest", HOLDS)],
+    "F5-1": [
+        (6.0, "k = 16 less k = 4, the smallest", HOLDS),
+        (5.0, "k = 16 less k = 64, the largest", HOLDS),
+    ],
     "F5-2": [(4.0, "(MRL, k = 4)", HOLDS)],
 }
-"""value, words and verdict of every part of the claims, given the rows above"""
+"""Value, words and verdict of every part of the claims, given the rows above."""
 
 
 def test_every_part_of_every_claim(rows, ablation):
-    found = [*claims.table1(rows), *claims.figure3(rows), *claims.figure4(rows), *claims.table2(ablation)]
+    found = [
+        *claims.table1(rows),
+        *claims.figure3(rows),
+        *claims.figure4(rows),
+        *claims.table2(ablation),
+    ]
     assert {m.claim_id.removeprefix("ESE-") for m in found} == set(EXPECTED)
     for claim, parts in EXPECTED.items():
         own = by_claim(found, f"ESE-{claim}")
         assert [m.verdict for m in own] == [verdict for *_, verdict in parts], claim
         for m, (value, words, _) in zip(own, parts, strict=True):
-            assert words in m.what and (value is None or m.value == pytest.approx(value, abs=0.005)), m
+            assert words in m.what and (
+                value is None or m.value == pytest.approx(value, abs=0.005)
+            ), m
     printed = {m.claim_id: m.paper for m in found if m.paper is not None}
-    assert printed == {"ESE-T1-3": pytest.approx(20.67), "ESE-T2-1": pytest.approx(66.27 - 50.18 - 0.8, abs=0.01)}
+    assert printed == {
+        "ESE-T1-3": pytest.approx(20.67),
+        "ESE-T2-1": pytest.approx(66.27 - 50.18 - 0.8, abs=0.01),
+    }
     assert claims.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
 
 
@@ -132,7 +179,9 @@ def test_sameness_needs_a_narrow_interval():
     (sure,) = by_claim(claims.figure3(depth(spread=0.0003)), "ESE-F3-4")
     assert sure.verdict == HOLDS
     of_raw, of_mrl = by_claim(claims.figure3(depth(seeds=[0])), "ESE-F3-2")[1:]
-    assert of_raw.high > of_raw.value and pd.isna(of_mrl.high), "the untouched network has no seed noise"
+    assert of_raw.high > of_raw.value and pd.isna(of_mrl.high), (
+        "the untouched network has no seed noise"
+    )
 
 
 def test_the_papers_own_networks_are_judged_as_the_paper_says(rows):
@@ -161,19 +210,28 @@ def test_layers_are_to_pass_the_papers_threshold_where_a_line_comes_so_far_on_re
     assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
     assert claims.first_layer(real, RAW, 90.0).value == L + 1
     near = claims.first_layer(real, ESE, 64.5)
-    assert (near.value, near.low, near.high) == (1, 1, 2), "65 ± 1 may miss 64.5, then layer 2 is the first"
-    assert [m.verdict for m in by_claim(claims.figure3(real), "ESE-F3-1")] == [HOLDS] * 3, "RAW may pass with MRL"
+    assert (near.value, near.low, near.high) == (1, 1, 2), (
+        "65 ± 1 may miss 64.5, then layer 2 is the first"
+    )
+    assert [m.verdict for m in by_claim(claims.figure3(real), "ESE-F3-1")] == [HOLDS] * 3, (
+        "RAW may pass with MRL"
+    )
 
 
 def test_an_order_with_gaps_is_judged_between_those_that_were_tried(ablation):
     fewer = ablation[~ablation["method"].str.contains("max-k|embeddings")]
-    extra = ablation[ablation["method"] == "embeddings − max-k"].assign(method="default − no compression")
+    extra = ablation[ablation["method"] == "embeddings − max-k"].assign(
+        method="default − no compression"
+    )
     found = by_claim(claims.table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
     assert [m.what.split(": ")[1] for m in found[:2]] == ["default less no compression"] * 2
     assert found[1].paper == pytest.approx(66.27 - 50.18) and len(found) == 3
     found = by_claim(claims.table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
     said = {m.what.split(": ")[1].split(":")[0]: m.verdict for m in found}
-    assert (said["default less uniform weights"], said["learned weights less default"]) == (ABSENT, HOLDS)
+    assert (said["default less uniform weights"], said["learned weights less default"]) == (
+        ABSENT,
+        HOLDS,
+    )
 
 
 # Table 3, Figures 6 and 7
@@ -183,14 +241,18 @@ WIDTHS = (8, 32, 128)
 
 
 def found(score, metrics=("answer_in_context", "hit@1", "recall@10")):
-    """Rows of Table 3 in which `score(method, dim)` is what a line finds at both depths, whatever the metric."""
+    """Rows of Table 3 in which `score(method, dim)` is what a line finds at both depths, whatever
+    the metric.
+    """
     rows = []
     for metric, layer, dim in product(metrics, (1, 2), WIDTHS):
         cell = {"layer": layer, "dim": dim}
         rows += [{**cell, "method": m, "metric": metric, **around(score(m, dim))} for m in LINES]
         for rival, method in combinations(LINES, 2):
             lead = {d: score(method, d) - score(rival, d) for d in WIDTHS}
-            differences = {"lead": lead[dim]} | ({} if dim == WIDTHS[0] else {"lead_drop": lead[WIDTHS[0]] - lead[dim]})
+            differences = {"lead": lead[dim]} | (
+                {} if dim == WIDTHS[0] else {"lead_drop": lead[WIDTHS[0]] - lead[dim]}
+            )
             for name, value in differences.items():
                 pair = {"method": f"{method} − {rival}", "metric": f"{metric}_{name}"}
                 rows.append({**cell, **pair, **around(value)})
@@ -206,7 +268,10 @@ def as_claimed(method, dim):
     ("score", "expected"),
     [
         (as_claimed, {"T3-1": {HOLDS}, "T3-2": {HOLDS}, "T3-3": {HOLDS}}),
-        (lambda m, dim: as_claimed(m, dim) - 0.2 * (m == ESE and dim == 32), {"T3-1": {FAILS, HOLDS}, "T3-3": {HOLDS}}),
+        (
+            lambda m, dim: as_claimed(m, dim) - 0.2 * (m == ESE and dim == 32),
+            {"T3-1": {FAILS, HOLDS}, "T3-3": {HOLDS}},
+        ),
         (lambda method, dim: as_claimed(method, 32), {"T3-2": {UNSURE}}),
     ],
 )
@@ -224,17 +289,29 @@ def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
     assert paper == {"ESE-T3-1": [0.22, 0.03], "ESE-T3-2": [1.97, 1.42], "ESE-T3-3": [0.72, 0.44]}
     assert claims_use.table3(rows[rows["method"] == RAW]) == []
     one = claims_use.table3(rows[rows["layer"] == 2])
-    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}, "a network of one depth has no half"
+    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}, (
+        "a network of one depth has no half"
+    )
 
 
 def timed(ratio, *, total=1.0, size=1.3, half=0.01):
-    """Rows of Figure 6: ESE's seconds by MRL's at each layer, its total by the others', full size by smallest."""
+    """Rows of Figure 6: ESE's seconds by MRL's at each layer, its total by the others', full size
+    by smallest.
+    """
     pair, means = f"{ESE} / {MRL}", "5 queries, mean over sizes"
-    rows = [{"method": pair, "metric": "encode_ratio", "layer": k, "value": value} for k, value in ratio.items()]
+    rows = [
+        {"method": pair, "metric": "encode_ratio", "layer": k, "value": value}
+        for k, value in ratio.items()
+    ]
     for rival in (RAW, MRL):
         of_rival = {"method": f"{ESE} / {rival}", "metric": "total_ratio"}
-        rows += [{**of_rival, "setting": means, "value": total}, {**of_rival, "setting": "5 queries", "value": 5.0}]
-    rows += [{"method": method, "metric": "size_ratio", "dim": 8, "value": size} for method in LINES]
+        rows += [
+            {**of_rival, "setting": means, "value": total},
+            {**of_rival, "setting": "5 queries", "value": 5.0},
+        ]
+    rows += [
+        {"method": method, "metric": "size_ratio", "dim": 8, "value": size} for method in LINES
+    ]
     rows = [{"setting": "", **row, **around(row["value"], row["value"] * half)} for row in rows]
     return make_rows(rows, backbone="net", seed=0)
 
@@ -255,18 +332,29 @@ def test_figure6(made, equal, faster):
 
 
 def compressed(distance, agreement):
-    """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are from a rival's."""
+    """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are
+    from a rival's.
+    """
     rows = []
     for rival in (RAW, CONTROL, MRL):
         method, lead = {"method": f"{ESE} − {rival}"}, around(distance[ESE] - distance[rival], 0.5)
         settings = (f"{form}, 2 t-SNE seeds" for form in ("as they are", "centred"))
-        rows += [{**method, **lead, "metric": "map_distance_lead", "setting": setting} for setting in settings]
+        rows += [
+            {**method, **lead, "metric": "map_distance_lead", "setting": setting}
+            for setting in settings
+        ]
         lead = around(agreement[ESE] - agreement[rival], 0.005)
-        rows += [{**method, **lead, "metric": f"{metric}_lead", "dataset": "stsb"} for metric in claims_use.MEASURES]
+        rows += [
+            {**method, **lead, "metric": f"{metric}_lead", "dataset": "stsb"}
+            for metric in claims_use.MEASURES
+        ]
     return seeded(rows, step=0, backbone="net", dim=16, n_train=9)
 
 
-NEAR, HIGH = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}, {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
+NEAR, HIGH = (
+    {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0},
+    {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9},
+)
 
 
 @pytest.mark.parametrize(

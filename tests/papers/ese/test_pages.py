@@ -1,4 +1,6 @@
-"""What ESE's pages show to the reader: functions of their cells, figures and tables that they share."""
+"""What ESE's pages show to the reader: functions of their cells, figures and tables that they
+share.
+"""
 
 from dataclasses import replace
 from math import log
@@ -44,20 +46,32 @@ def test_a_sentence_of_few_values_has_a_matrix_of_few_directions():
 
 def test_the_exact_target_is_the_same_twice_and_a_randomised_one_is_not():
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(80, 24)))
-    twice = ([compress_target(X, 8, decomposition=how, seed=seed) for seed in (0, 1)] for how in ("eigh", "randomized"))
+    twice = (
+        [compress_target(X, 8, decomposition=how, seed=seed) for seed in (0, 1)]
+        for how in ("eigh", "randomized")
+    )
     exact, randomised = (AUDIT["agreement"](*targets) for targets in twice)
     assert exact.pop("sign_flips") == 0 and list(exact.values()) == pytest.approx([1.0] * 3)
-    assert 0 < randomised["sign_flips"] < 1 and randomised["last_cosine"] < 0.999 and randomised["subspace_overlap"] < 1
+    assert (
+        0 < randomised["sign_flips"] < 1
+        and randomised["last_cosine"] < 0.999
+        and randomised["subspace_overlap"] < 1
+    )
 
 
 def test_a_constant_layer_has_the_loss_of_equal_scores_and_nothing_to_move_it():
     n, rng = 8, np.random.default_rng(0)
     labels = torch.from_numpy((np.arange(n) < 3).astype(np.float32))
-    loss = base_loss(TrainConfig(objective="angle", angle=AngleConfig()), labels, torch.arange(2 * n))
+    loss = base_loss(
+        TrainConfig(objective="angle", angle=AngleConfig()),
+        labels,
+        torch.arange(2 * n),
+    )
     AUDIT["loss"] = loss
     constant = AUDIT["gradients"](torch.ones(2 * n, 4, dtype=torch.float64))
     other = AUDIT["gradients"](torch.from_numpy(rng.normal(size=(2 * n, 4))))
-    # both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are equally likely partners
+    # both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are
+    # equally likely partners
     ranking = 2 * log(1 + 3 * (n - 3))
     assert ranking <= constant["base_loss"] <= ranking + 3 / n * log(2 * n - 1) + 1e-6
     # each pair of unlike labels pulls as much as it pushes: nothing is left to move the one vector
@@ -65,7 +79,10 @@ def test_a_constant_layer_has_the_loss_of_equal_scores_and_nothing_to_move_it():
 
 
 def test_a_map_holds_both_sets_and_follows_its_seed():
-    joint_map, X = on_page("ese_figure7_compression", perplexity=30.0)["joint_map"], rng.normal(size=(30, 8))
+    joint_map, X = (
+        on_page("ese_figure7_compression", perplexity=30.0)["joint_map"],
+        rng.normal(size=(30, 8)),
+    )
     first = joint_map(X, 4, 0, False)
     assert first.shape == (60, 2) and np.isfinite(first).all()
     np.testing.assert_array_equal(first, joint_map(X, 4, 0, False))
@@ -77,9 +94,16 @@ def test_a_map_holds_both_sets_and_follows_its_seed():
 def test_the_t_test_says_what_its_unit_is():
     t_tests = on_page("ese_table1_sts", methods=[RAW, ESE])["t_tests"]
     trainings = [(RAW, 0), (ESE, 0), (ESE, 1), (ESE, 2)]
-    cells = [(*training, layer, dataset) for training in trainings for layer in (1, 2, 3) for dataset in "ab"]
+    cells = [
+        (*training, layer, dataset)
+        for training in trainings
+        for layer in (1, 2, 3)
+        for dataset in "ab"
+    ]
     rows = pd.DataFrame(cells, columns=["method", "seed", "layer", "dataset"])
-    rows["value"] = 0.3 + 0.39 * (rows["method"] == ESE) + 0.01 * rows["layer"] * (rows["method"] == ESE)
+    rows["value"] = (
+        0.3 + 0.39 * (rows["method"] == ESE) + 0.01 * rows["layer"] * (rows["method"] == ESE)
+    )
     last = rows[rows["layer"] == 1].assign(layer=4)
     rows = pd.concat([rows, last]).assign(metric="spearman", dim=8, backbone="net")
     table = t_tests(rows)[["unit", "number", "mean", "p"]].astype(str)
@@ -92,18 +116,32 @@ def test_the_t_test_says_what_its_unit_is():
 
 
 def test_tables_of_differences_and_ranks():
-    at = {"method": "embeddings − default", "metric": "spearman_lead", "dataset": AVERAGE, "layer": 2}
-    rows = [{**at, "dim": dim, "value": -0.02, "ci_low": -0.03, "ci_high": -0.01} for dim in (16, 64)]
+    at = {
+        "method": "embeddings − default",
+        "metric": "spearman_lead",
+        "dataset": AVERAGE,
+        "layer": 2,
+    }
+    rows = [
+        {**at, "dim": dim, "value": -0.02, "ci_low": -0.03, "ci_high": -0.01} for dim in (16, 64)
+    ]
     rank = {"method": "E4", "layer": 1, "dim": 8, "setting": "RAW, per sentence"}
     rows += [{**rank, "metric": "numerical_rank", "value": 4, "ci_low": 3, "ci_high": 5}]
     rows += [{**rank, "metric": "second_share", "value": 0.01}]
     rows = make_rows(rows, backbone="net", seed=0)
     table = difference_table(rows, {"embeddings": "default", "max-k": "default"}, "live")
     assert list(table.columns) == ["variant", "against", "place", "live, 64 dims", "live, 16 dims"]
-    assert table["live, 64 dims"].tolist() == ["-2.00 [-3.00, -1.00]"], "max-k was not compared with the default"
+    assert table["live, 64 dims"].tolist() == ["-2.00 [-3.00, -1.00]"], (
+        "max-k was not compared with the default"
+    )
     assert difference_table(rows, {"a": "b"}, "live").empty
     ranks = rank_table(rows)
-    assert ranks.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [4, 3, 5, "1.0e-02"]
+    assert ranks.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [
+        4,
+        3,
+        5,
+        "1.0e-02",
+    ]
 
 
 # Table 3 and Figure 6
@@ -120,7 +158,9 @@ def asked():
 @pytest.fixture(scope="module")
 def table3(store):
     """Functions of Table 3's page; what is searched lies in its store."""
-    return SimpleNamespace(**on_page("ese_table3_rag", page=SimpleNamespace(store=store), dims=[4, 16], seed=0))
+    return SimpleNamespace(
+        **on_page("ese_table3_rag", page=SimpleNamespace(store=store), dims=[4, 16], seed=0)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +170,27 @@ def searches(table3, untrained_lines, asked):
 
 def test_fewer_questions_and_paragraphs_keep_every_gold_one(asked, monkeypatch):
     whole = samples.load_questions("microworld")
-    gold = {d for judged in asked.qrels.values() for d, relevance in judged.items() if relevance > 0}
+    gold = {
+        d for judged in asked.qrels.values() for d, relevance in judged.items() if relevance > 0
+    }
     texts = dict(zip(whole.document_ids, whole.documents, strict=True))
-    assert len(asked.queries) == 30 and len(asked.documents) == 60 and gold <= set(asked.document_ids)
+    assert (
+        len(asked.queries) == 30 and len(asked.documents) == 60 and gold <= set(asked.document_ids)
+    )
     assert [texts[d] for d in asked.document_ids] == list(asked.documents)
-    assert set(samples.load_questions("microworld", questions=30, paragraphs=1).document_ids) == gold
-    given = Retrieval("x", "local", ("q",), ("who?",), ("a", "b"), ("A.", "B."), {"q": {"a": 1, "b": 0}}, ("A",))
+    assert (
+        set(samples.load_questions("microworld", questions=30, paragraphs=1).document_ids) == gold
+    )
+    given = Retrieval(
+        "x",
+        "local",
+        ("q",),
+        ("who?",),
+        ("a", "b"),
+        ("A.", "B."),
+        {"q": {"a": 1, "b": 0}},
+        ("A",),
+    )
     monkeypatch.setattr(samples.data, "load", lambda *_, **__: given)
     kept = samples.load_questions("local", paragraphs=1)
     assert kept.document_ids == ("a",) and kept.qrels == {"q": {"a": 1}}
@@ -151,35 +206,75 @@ def test_sizes():
         sizes(32, [0])
 
 
-def test_every_line_is_searched_at_two_depths_and_all_sizes(table3, searches, untrained_lines, asked):
-    places = [(line.name, layer, dim) for line in untrained_lines for layer in (1, 2) for dim in (4, 16, 32)]
+def test_every_line_is_searched_at_two_depths_and_all_sizes(
+    table3,
+    searches,
+    untrained_lines,
+    asked,
+):
+    places = [
+        (line.name, layer, dim)
+        for line in untrained_lines
+        for layer in (1, 2)
+        for dim in (4, 16, 32)
+    ]
     assert [(s.line.name, s.layer, s.dim) for s in searches] == places
     for s in searches:
-        states = s.line.states((*asked.queries, *asked.documents), table3.page.store).at(s.layer, s.dim)
+        states = s.line.states((*asked.queries, *asked.documents), table3.page.store).at(
+            s.layer,
+            s.dim,
+        )
         Q, C = states[asked.queries], states[asked.documents]
         np.testing.assert_array_equal(s.top, top_documents(Q, C)[:, 0])
-        expected = retrieval_scores(Q, C, asked.qrels, query_ids=asked.query_ids, corpus_ids=asked.document_ids)
-        held = [answer_in_context(asked.documents[d], a) for d, a in zip(s.top, asked.answers, strict=True)]
-        expected |= {"hit@1": expected["recall@1"], "answer_in_context": np.mean(held)}  # one gold paragraph each
+        expected = retrieval_scores(
+            Q,
+            C,
+            asked.qrels,
+            query_ids=asked.query_ids,
+            corpus_ids=asked.document_ids,
+        )
+        held = [
+            answer_in_context(asked.documents[d], a)
+            for d, a in zip(s.top, asked.answers, strict=True)
+        ]
+        # One gold paragraph each
+        expected |= {"hit@1": expected["recall@1"], "answer_in_context": np.mean(held)}
         for metric, items in s.items.items():
             assert table3.score(items, metric).value == pytest.approx(expected[metric])
 
 
-def test_yes_and_no_have_no_place_in_a_context_and_chance_is_the_mean_of_all_paragraphs(table3, asked):
-    held = table3.answers_held(replace(asked, answers=("Yes", "no", *asked.answers[2:])), np.zeros(30, int))
+def test_yes_and_no_have_no_place_in_a_context_and_chance_is_the_mean_of_all_paragraphs(
+    table3,
+    asked,
+):
+    held = table3.answers_held(
+        replace(asked, answers=("Yes", "no", *asked.answers[2:])),
+        np.zeros(30, int),
+    )
     assert np.isnan(held[:2]).all() and np.isin(held[2:], (0.0, 1.0)).all()
     held = np.mean([table3.answers_held(asked, np.full(30, row)) for row in range(60)])
-    expected = {"answer_in_context": pytest.approx(held), "hit@1": pytest.approx(1 / 60), "recall@10": 10 / 60}
+    expected = {
+        "answer_in_context": pytest.approx(held),
+        "hit@1": pytest.approx(1 / 60),
+        "recall@10": 10 / 60,
+    }
     assert table3.chance(asked) == expected
 
 
-def test_leads_are_differences_of_scores_and_a_line_leads_its_twin_by_nothing(table3, searches, untrained_lines, asked):
+def test_leads_are_differences_of_scores_and_a_line_leads_its_twin_by_nothing(
+    table3,
+    searches,
+    untrained_lines,
+    asked,
+):
     rows = make_rows(table3.search_rows(searches))
     scores = rows[rows["metric"].isin(METRICS)]
     assert len(scores) == 3 * 2 * 3 * 3
     assert ((scores["ci_low"] <= scores["value"]) & (scores["value"] <= scores["ci_high"])).all()
     leads = rows[rows["metric"] == "hit@1_lead"]
-    assert set(leads["method"]) == {"MRL − RAW", "ESE − RAW", "ESE − MRL"} and len(leads) == 3 * 2 * 3
+    assert (
+        set(leads["method"]) == {"MRL − RAW", "ESE − RAW", "ESE − MRL"} and len(leads) == 3 * 2 * 3
+    )
     value = scores.set_index(["metric", "method", "layer", "dim"])["value"]
     for row in leads.itertuples():
         a, b = row.method.split(" − ")
@@ -187,7 +282,9 @@ def test_leads_are_differences_of_scores_and_a_line_leads_its_twin_by_nothing(ta
         assert row.value == pytest.approx(expected)
     drops = rows[rows["metric"] == "hit@1_lead_drop"].set_index(["method", "layer", "dim"])["value"]
     at = leads.set_index(["method", "layer", "dim"])["value"]
-    assert drops["ESE − RAW", 2, 32] == pytest.approx(at["ESE − RAW", 2, 4] - at["ESE − RAW", 2, 32])
+    assert drops["ESE − RAW", 2, 32] == pytest.approx(
+        at["ESE − RAW", 2, 4] - at["ESE − RAW", 2, 32]
+    )
     twins = table3.search_lines([untrained_lines[1], replace(untrained_lines[1], name=ESE)], asked)
     same = make_rows(table3.search_rows(twins))
     assert (same.loc[same["metric"].str.contains("_lead"), "value"] == 0).all()
@@ -195,14 +292,21 @@ def test_leads_are_differences_of_scores_and_a_line_leads_its_twin_by_nothing(ta
 
 @pytest.fixture
 def prompts_seen(monkeypatch):
-    """Prompts that reach a generator, which repeats the context's second word, then starts a question of its own."""
+    """Prompts that reach a generator, which repeats the context's second word, then starts a
+    question of its own.
+    """
     seen = []
 
     def generate(prompts, *, max_new_tokens):
         seen.extend(prompts)
-        return [f"\n The {prompt.split('Context: ')[1].split()[1]}.\n\nQuestion: what else?" for prompt in prompts]
+        return [
+            f"\n The {prompt.split('Context: ')[1].split()[1]}.\n\nQuestion: what else?"
+            for prompt in prompts
+        ]
 
-    monkeypatch.setattr(generator, "load_generator", lambda name: SimpleNamespace(generate=generate))
+    monkeypatch.setattr(
+        generator, "load_generator", lambda name: SimpleNamespace(generate=generate)
+    )
     return seen
 
 
@@ -222,7 +326,9 @@ def test_other_weights_under_the_same_name_answer_anew(prompts_seen, table3, tmp
     prompts = [table3.PROMPT.format(context="a b", question="c")]
     for weights, times in ((b"first", 1), (b"first", 1), (b"second", 2)):
         (tmp_path / "model.safetensors").write_bytes(weights)
-        assert generator.answers_to(prompts, str(tmp_path), table3.page.store) == {prompts[0]: "The b.."}
+        assert generator.answers_to(prompts, str(tmp_path), table3.page.store) == {
+            prompts[0]: "The b.."
+        }
         assert len(prompts_seen) == times
 
 
@@ -239,22 +345,36 @@ def test_every_depth_and_size_of_every_line_is_timed(untrained_lines):
 
     page["in_turns"] = in_turns
     taken = page["seconds_of"](untrained_lines, 2, 1)
-    assert set(taken["encode"]) | set(taken["search"]) == {(i, at) for i in range(3) for at in (1, 2, 4, 8, 32)}
+    assert set(taken["encode"]) | set(taken["search"]) == {
+        (i, at) for i in range(3) for at in (1, 2, 4, 8, 32)
+    }
     rows = make_rows(page["timing_rows"](untrained_lines, taken))
     at = rows.set_index(["metric", "method"])
     encode = rows[rows["metric"] == "encode_seconds"]
-    assert len(encode) == 6 and encode.iloc[3][["value", "ci_low", "ci_high"]].tolist() == [4.0, 2.0, 6.0]
+    assert len(encode) == 6 and encode.iloc[3][["value", "ci_low", "ci_high"]].tolist() == [
+        4.0,
+        2.0,
+        6.0,
+    ]
     total = at.loc[("total_seconds", MRL)].set_index("dim").loc[8]
-    assert total["value"] == np.median(taken["encode"][1, 2] + taken["search"][1, 8]) and total["layer"] == 2
+    assert (
+        total["value"] == np.median(taken["encode"][1, 2] + taken["search"][1, 8])
+        and total["layer"] == 2
+    )
     ratios = rows[rows["metric"] == "encode_ratio"]
-    assert set(ratios["method"]) == {f"{MRL} / {RAW}", f"{ESE} / {RAW}", f"{ESE} / {MRL}"} and len(ratios) == 6
+    assert (
+        set(ratios["method"]) == {f"{MRL} / {RAW}", f"{ESE} / {RAW}", f"{ESE} / {MRL}"}
+        and len(ratios) == 6
+    )
     search = at.loc[("search_ratio", f"{ESE} / {MRL}")]
     assert search["value"].tolist() == pytest.approx([1.5] * 4)
     assert search["setting"].iloc[-1].endswith("mean over sizes")
     assert at.loc[("size_ratio", RAW), "value"] == pytest.approx(34 / 6)
     X = np.random.default_rng(0).normal(size=(7, 16)).astype(np.float32)
     near, same = page["repeated"](X, 100), np.resize(X, (100, 16))
-    assert near.shape == (100, 16) and len(np.unique(near, axis=0)) == 100, "near theirs but never equal"
+    assert near.shape == (100, 16) and len(np.unique(near, axis=0)) == 100, (
+        "near theirs but never equal"
+    )
     away = np.linalg.norm(near - same, axis=1) / np.linalg.norm(same, axis=1)
     assert away.min() > 0.003 and away.max() < 0.025
     with pytest.raises(InputError, match="vectors is 0"):

@@ -1,4 +1,5 @@
-"""What is known beforehand: which documents can be retrieved together, LIMIT in small, and worlds of known dimension.
+"""What is known beforehand: which documents can be retrieved together, LIMIT in small, and worlds
+of known dimension.
 
 In four dimensions every two documents can be retrieved, below only where geometry allows it.
 """
@@ -11,7 +12,14 @@ from microworld import World
 from repro import theory
 from shown_code import on_page
 
-PAGE = on_page("beyond_retrieval_limits", "circle_curve", "free_retrieval", "limit_texts", "margins", "most_sets")
+PAGE = on_page(
+    "beyond_retrieval_limits",
+    "circle_curve",
+    "free_retrieval",
+    "limit_texts",
+    "margins",
+    "most_sets",
+)
 
 
 @pytest.mark.parametrize("n", [3, 4, 7, 30, 100])
@@ -23,14 +31,18 @@ def test_the_curve_realises_every_set_in_four_dimensions(n):
     cosines = Q @ C.T
     assert np.array_equal(np.sort(np.argsort(-cosines, axis=1)[:, :2], axis=1), sets)
     own = np.take_along_axis(cosines, sets, axis=1)
-    assert own[:, 0] == pytest.approx(own[:, 1], abs=1e-12), "the two stand equally high, as the polynomial says"
+    assert own[:, 0] == pytest.approx(own[:, 1], abs=1e-12), (
+        "the two stand equally high, as the polynomial says"
+    )
 
 
 @pytest.mark.parametrize("n", [5, 9, 14])
 def test_most_sets_on_a_sphere_is_the_number_of_edges_of_a_hull(n):
     X = np.random.default_rng(n).normal(size=(n, 3))
     hull = ConvexHull(X / np.linalg.norm(X, axis=1, keepdims=True))
-    edges = {tuple(sorted((a, b))) for t in hull.simplices for a, b in zip(t, np.roll(t, 1), strict=True)}
+    edges = {
+        tuple(sorted((a, b))) for t in hull.simplices for a, b in zip(t, np.roll(t, 1), strict=True)
+    }
     most_sets = PAGE["most_sets"]
     assert most_sets(n, 3) == len(edges) == 3 * n - 6
     assert most_sets(n, 2) == n and most_sets(n, 4) == n * (n - 1) // 2
@@ -65,7 +77,10 @@ def test_known_values_are_those_of_many_frames(factors):
     X = world.ideal_embeddings(drawn)
     known = on_page("beyond_microworld", "effective_rank", "participation_ratio")
     assert theory.effective_rank(X) == pytest.approx(known["effective_rank"](world), rel=0.02)
-    assert theory.participation_ratio(X) == pytest.approx(known["participation_ratio"](world), rel=0.02)
+    assert theory.participation_ratio(X) == pytest.approx(
+        known["participation_ratio"](world),
+        rel=0.02,
+    )
 
 
 def test_ideal_vectors_have_the_graded_similarity():

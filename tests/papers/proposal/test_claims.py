@@ -17,7 +17,10 @@ falling, rising, flat = (0, -1, -2, -3, -4, -5), (0, 1, 2, 3, 4, 5), (0.0, 1.0, 
 def measured(**values):
     """Rows of three seeds that wander a little; every metric has a value for each dim."""
     grid = product(values, enumerate(DIMS), range(3))
-    rows = [{"metric": m, "dim": d, "value": values[m][i] + 0.45 * (-1) ** (i * s), "seed": s} for m, (i, d), s in grid]
+    rows = [
+        {"metric": m, "dim": d, "value": values[m][i] + 0.45 * (-1) ** (i * s), "seed": s}
+        for m, (i, d), s in grid
+    ]
     return make_rows(rows, backbone="b")
 
 
@@ -29,20 +32,37 @@ def measured(**values):
         (rising, flat, flat, (FAILS, UNSURE, UNSURE)),
     ],
 )
-def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(info_nce, uniformity, alignment, expected):
-    found = claims.alignment_uniformity(measured(info_nce=info_nce, uniformity=uniformity, alignment=alignment))
+def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(
+    info_nce,
+    uniformity,
+    alignment,
+    expected,
+):
+    found = claims.alignment_uniformity(
+        measured(info_nce=info_nce, uniformity=uniformity, alignment=alignment)
+    )
     by = {m.what.split()[3]: m.verdict for m in found}
     assert (by["info_nce"], by["uniformity"], by["alignment"]) == expected
 
 
 def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
-    """Rows of one encoder whose cosine errors fall with a slope that wanders a little from draw to draw."""
-    rows = [{"dim": dim, "value": dim ** (slope + 0.005 * draw), "seed": draw} for draw in range(draws) for dim in dims]
+    """Rows of one encoder whose cosine errors fall with a slope that wanders a little from draw to
+    draw.
+    """
+    rows = [
+        {"dim": dim, "value": dim ** (slope + 0.005 * draw), "seed": draw}
+        for draw in range(draws)
+        for dim in dims
+    ]
     return make_rows(rows, method="GRP", metric="cosine_rms", backbone="b", experiment="x")
 
 
 def test_the_slope_is_judged_by_its_interval_over_draws_and_two_dims_make_none():
-    for rows, expected in ((errors(-0.45), HOLDS), (errors(-0.9), FAILS), (errors(draws=1), UNSURE)):
+    for rows, expected in (
+        (errors(-0.45), HOLDS),
+        (errors(-0.9), FAILS),
+        (errors(draws=1), UNSURE),
+    ):
         (found,) = claims.johnson_lindenstrauss(rows)
         assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
     assert claims.johnson_lindenstrauss(errors(dims=(8, 32))) == []
@@ -51,24 +71,57 @@ def test_the_slope_is_judged_by_its_interval_over_draws_and_two_dims_make_none()
 
 
 FULL = 48
-SCORES = {TRAINED_PROJECTION: 0.75, "PCA": 0.7, "GRP": 0.6, BEST_REDUCED: 0.7, TWO_STEP_PROJECTION: 0.79}
+SCORES = {
+    TRAINED_PROJECTION: 0.75,
+    "PCA": 0.7,
+    "GRP": 0.6,
+    BEST_REDUCED: 0.7,
+    TWO_STEP_PROJECTION: 0.79,
+}
 
 
 def made(lead=0.05, half=0.005, loss=0.0, dims=(8, 16, 24)):
     """Rows of three seeds in which training leads by `lead`, and every size loses `loss`."""
     rows = []
     ends = {BEST_REDUCED: lead, "PCA": lead, "GRP": lead + 0.02}
-    for seed, (dataset, metric) in product(range(3), (("stsb", "spearman"), ("hotpotqa", "ndcg@10"))):
-        at, wobble = {"seed": seed, "dataset": dataset, "metric": metric, "setting": ""}, 0.001 * seed
+    for seed, (dataset, metric) in product(
+        range(3),
+        (("stsb", "spearman"), ("hotpotqa", "ndcg@10")),
+    ):
+        at, wobble = (
+            {"seed": seed, "dataset": dataset, "metric": metric, "setting": ""},
+            0.001 * seed,
+        )
         rows.append({**at, "method": FULL_SIZE, "dim": FULL, "value": 0.8 + wobble})
         for dim in dims:
             for method, value in SCORES.items():
                 setting = "PCA, chosen on stsb dev" if method == BEST_REDUCED else ""
-                rows.append({**at, "method": method, "dim": dim, "value": value + wobble, "setting": setting})
-            leads = {f"{TRAINED_PROJECTION} − {over}": v + wobble * (over != "GRP") for over, v in ends.items()}
-            leads |= {f"{m} − {FULL_SIZE}": -loss for m in (TRAINED_PROJECTION, TWO_STEP_PROJECTION)}
+                rows.append(
+                    {
+                        **at,
+                        "method": method,
+                        "dim": dim,
+                        "value": value + wobble,
+                        "setting": setting,
+                    }
+                )
+            leads = {
+                f"{TRAINED_PROJECTION} − {over}": v + wobble * (over != "GRP")
+                for over, v in ends.items()
+            }
+            leads |= {
+                f"{m} − {FULL_SIZE}": -loss for m in (TRAINED_PROJECTION, TWO_STEP_PROJECTION)
+            }
             for method, value in leads.items():
-                rows.append({**at, "method": method, "dim": dim, **around(value, half), "metric": f"{metric}_lead"})
+                rows.append(
+                    {
+                        **at,
+                        "method": method,
+                        "dim": dim,
+                        **around(value, half),
+                        "metric": f"{metric}_lead",
+                    }
+                )
     return make_rows(rows, backbone="b", experiment="x")
 
 
@@ -76,13 +129,21 @@ def judged(rows, claim):
     return [m for m in claims.train_or_reduce(rows) if m.claim_id == claim]
 
 
-@pytest.mark.parametrize(("lead", "half", "said"), [(0.05, 0.005, HOLDS), (-0.05, 0.005, FAILS), (0.01, 0.05, UNSURE)])
+@pytest.mark.parametrize(
+    ("lead", "half", "said"),
+    [(0.05, 0.005, HOLDS), (-0.05, 0.005, FAILS), (0.01, 0.05, UNSURE)],
+)
 def test_the_open_question_is_answered_by_the_interval(lead, half, said):
     found = judged(made(lead, half), "PROP-E-1")
     named = [m.what.split(":")[0] for m in found]
     assert named == ["b, stsb, dim 8", "b, stsb, dim 16", "b, stsb, dim 24"], "similarity alone"
-    found += judged(pd.concat([made(-lead, half), made(lead, half).replace("stsb", AVERAGE)]), "PROP-E-1")
-    assert {m.verdict for m in found} == {said}, "the average of seven sets is surer than one of them"
+    found += judged(
+        pd.concat([made(-lead, half), made(lead, half).replace("stsb", AVERAGE)]),
+        "PROP-E-1",
+    )
+    assert {m.verdict for m in found} == {said}, (
+        "the average of seven sets is surer than one of them"
+    )
 
 
 def test_ahead_is_ahead_of_each_and_behind_is_behind_one():
@@ -91,12 +152,18 @@ def test_ahead_is_ahead_of_each_and_behind_is_behind_one():
         own = rows["method"] == f"{TRAINED_PROJECTION} − {method}"
         rows.loc[own, ["value", "ci_low", "ci_high"]] = [value, value - 0.04, value + 0.04]
     closest = claims.closest_reductions(rows).iloc[0]
-    assert (closest["over"], closest["ahead"]) == ("GRP", "open") and closest["value"] == pytest.approx(2)
+    assert (closest["over"], closest["ahead"]) == ("GRP", "open") and closest[
+        "value"
+    ] == pytest.approx(2)
     joint = 4 * 2.2365 / 1.96  # for two reductions (Šidák)
-    assert closest["low"] == pytest.approx(2 - joint, abs=0.01), "one reduction that may be ahead leaves it open"
+    assert closest["low"] == pytest.approx(2 - joint, abs=0.01), (
+        "one reduction that may be ahead leaves it open"
+    )
     assert closest["high"] == pytest.approx(2 + joint, abs=0.01)
     rows.loc[own, ["value", "ci_low", "ci_high"]] = [-0.06, -0.10, -0.02]
-    assert claims.closest_reductions(rows)["ahead"][0] == "reduction", "one that is surely ahead settles it"
+    assert claims.closest_reductions(rows)["ahead"][0] == "reduction", (
+        "one that is surely ahead settles it"
+    )
 
 
 def test_sizes_are_judged_as_shares_of_the_full_one():

@@ -1,10 +1,20 @@
-"""Neighbours kept and retrieval in collections of several sizes, against a plain sort of everything."""
+"""Neighbours kept and retrieval in collections of several sizes, against a plain sort of
+everything.
+"""
 
 import numpy as np
 import pytest
 
 from repro.evaluation.retrieve import retrieval_scores
-from repro.papers.proposal.collection import FULL, HAMMING, Collection, Questions, Way, collection_rows, draw_texts
+from repro.papers.proposal.collection import (
+    FULL,
+    HAMMING,
+    Collection,
+    Questions,
+    Way,
+    collection_rows,
+    draw_texts,
+)
 from repro.reducers import make_reducer
 from repro.types import InputError, unit_rows
 
@@ -25,7 +35,12 @@ def collection():
 
 @pytest.fixture(scope="module")
 def rows(collection):
-    ways = [Way("svd", 4, "float32"), Way("svd", 8, "int8"), Way(FULL, 12, "binary"), Way(FULL, 12, HAMMING)]
+    ways = [
+        Way("svd", 4, "float32"),
+        Way("svd", 8, "int8"),
+        Way(FULL, 12, "binary"),
+        Way(FULL, 12, HAMMING),
+    ]
     return collection_rows(collection, ways, SIZES, depths=(10, 40), experiment="collection")
 
 
@@ -52,7 +67,9 @@ def test_neighbours_kept_are_those_of_a_plain_sort(collection, rows, size, depth
     shorter = reduced_to(collection, 4)
     found = by_sorting(shorter(collection.asking), shorter(documents), depth)
     kept = [np.isin(right, ours).mean() for right, ours in zip(truth, found, strict=True)]
-    assert value(rows, "SVD", 4, f"float32, {size:,} vectors{ending}") == pytest.approx(np.mean(kept))
+    assert value(rows, "SVD", 4, f"float32, {size:,} vectors{ending}") == pytest.approx(
+        np.mean(kept)
+    )
 
 
 def test_two_sides_of_bits_are_compared_by_hamming_distance(collection, rows):

@@ -1,4 +1,6 @@
-"""Free points, simulated losses, measured geometry and random projection against closed forms and direct loops."""
+"""Free points, simulated losses, measured geometry and random projection against closed forms and
+direct loops.
+"""
 
 from dataclasses import replace
 
@@ -16,7 +18,12 @@ from repro.store import Store
 from repro.types import InputError, unit_rows
 from shown_code import on_page
 
-PAGE = on_page("proposal_alignment_uniformity", "aligned_info_nce", "free_points", "sampled_info_nce")
+PAGE = on_page(
+    "proposal_alignment_uniformity",
+    "aligned_info_nce",
+    "free_points",
+    "sampled_info_nce",
+)
 
 
 def sphere(n, dim, seed=0):
@@ -27,7 +34,10 @@ def test_aligned_loss_is_info_nce_of_equal_views():
     z = torch.from_numpy(sphere(9, 5))
     for temperature in (0.05, 0.5):
         expected = info_nce(z, z, temperature=temperature)
-        assert float(PAGE["aligned_info_nce"](z, temperature)) == pytest.approx(float(expected), rel=1e-9)
+        assert float(PAGE["aligned_info_nce"](z, temperature)) == pytest.approx(
+            float(expected),
+            rel=1e-9,
+        )
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5])
@@ -40,7 +50,10 @@ def test_free_points_reach_the_simplex_exactly_where_it_fits(temperature):
     assert bound * 1.01 < cramped < theory.expected_info_nce(3, temperature, 6)
 
 
-@pytest.mark.parametrize(("dim", "temperature", "batch"), [(2, 0.5, 8), (3, 0.1, 16), (64, 0.05, 32)])
+@pytest.mark.parametrize(
+    ("dim", "temperature", "batch"),
+    [(2, 0.5, 8), (3, 0.1, 16), (64, 0.05, 32)],
+)
 def test_simulated_loss_encloses_the_quadrature(dim, temperature, batch):
     found = PAGE["sampled_info_nce"](dim, temperature, batch, 1)
     assert found.low < theory.expected_info_nce(dim, temperature, batch) < found.high
@@ -77,11 +90,18 @@ def test_geometry_of_trained_encoders(sweep_config, capsys):
     tables, sides = {d: sweep.embeddings(d, d) for d in sweep.cells}, geometry.positives_of(pairs)
     rows = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=8, **sweep.config.columns)
     few = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=len(sides[0]) + 1, seed=0)
-    assert set(few["setting"]) == {f"τ = 0.05, B = {len(sides[0])}"} and "one batch of all" in capsys.readouterr().err
+    assert (
+        set(few["setting"]) == {f"τ = 0.05, B = {len(sides[0])}"}
+        and "one batch of all" in capsys.readouterr().err
+    )
     at = rows.set_index(["dim", "metric"])["value"]
     Z1, Z2 = (torch.from_numpy(sweep.embeddings(16, 16)[side]) for side in sides)
     assert at[16, "alignment"] == pytest.approx(float(alignment(Z1, Z2)), abs=1e-5)
-    assert at[4, "uniformity"] >= at[4, "uniformity_limit"] == pytest.approx(theory.uniformity_limit(4))
+    assert (
+        at[4, "uniformity"]
+        >= at[4, "uniformity_limit"]
+        == pytest.approx(theory.uniformity_limit(4))
+    )
     assert set(rows["dataset"]) == {pairs.name} and set(rows["setting"]) == {"τ = 0.05, B = 8"}
 
 
@@ -99,7 +119,10 @@ def test_what_the_page_promises_inverts_the_bound(n):
 def test_random_projection_errs_as_theory_expects_also_above_full_size():
     X = sphere(120, 24)
     for dim in (16, 64, 256):
-        maps = [make_reducer("grp", dim, seed=seed).fit(X).transform(X).astype(np.float64) for seed in range(12)]
+        maps = [
+            make_reducer("grp", dim, seed=seed).fit(X).transform(X).astype(np.float64)
+            for seed in range(12)
+        ]
         found = [JL["change"](X, Z, 500, 0) for Z in maps]
         mean = {metric: np.mean([each[metric] for each in found]) for metric in found[0]}
         assert mean["cosine_rms"] == pytest.approx(mean["cosine_rms_expected"], rel=0.15)

@@ -1,4 +1,6 @@
-"""Equal bytes: every way fills its budget, coding at full precision changes nothing, and differences are paired."""
+"""Equal bytes: every way fills its budget, coding at full precision changes nothing, and
+differences are paired.
+"""
 
 from itertools import product
 
@@ -26,7 +28,9 @@ QUESTIONS = data.Retrieval("hotpotqa", "local", QUERIES, QUERIES, DOCUMENTS, DOC
 
 @pytest.fixture(scope="module")
 def table():
-    """Pairs that are nearer the higher their score, queries near their documents; large first columns."""
+    """Pairs that are nearer the higher their score, queries near their documents; large first
+    columns.
+    """
     rng = np.random.default_rng(0)
     scale = np.geomspace(3, 0.3, D)
     first = rng.normal(size=(N, D))
@@ -41,7 +45,15 @@ def table():
 
 @pytest.fixture(scope="module")
 def rows(table):
-    return quantisation.byte_rows(table, FIT, PAIRS, QUESTIONS, [4, 16, 128], shortlist=20, **SHARED)
+    return quantisation.byte_rows(
+        table,
+        FIT,
+        PAIRS,
+        QUESTIONS,
+        [4, 16, 128],
+        shortlist=20,
+        **SHARED,
+    )
 
 
 def value(rows, metric, method, setting=None):
@@ -52,12 +64,22 @@ def value(rows, metric, method, setting=None):
 
 
 def test_every_way_fills_its_budget_exactly():
-    found = quantisation.ways(384, [48, 384], ["float32", "float16", "int8", "int4", "binary"], [FIRST, PCA], fit=100)
+    found = quantisation.ways(
+        384,
+        [48, 384],
+        ["float32", "float16", "int8", "int4", "binary"],
+        [FIRST, PCA],
+        fit=100,
+    )
     at = {(way.reducer, way.bytes, way.level): way.dim for way in found}
-    first = {level: dim for (reducer, size, level), dim in at.items() if (reducer, size) == (FIRST, 48)}
+    first = {
+        level: dim for (reducer, size, level), dim in at.items() if (reducer, size) == (FIRST, 48)
+    }
     assert first == {"float32": 12, "float16": 24, "int8": 48, "int4": 96, "binary": 384}
     assert (FIRST, 384, "int4") not in at and at[FIRST, 384, "int8"] == 384
-    assert (PCA, 48, "binary") not in at and at[PCA, 48, "int4"] == 96, "a hundred rows have 99 components"
+    assert (PCA, 48, "binary") not in at and at[PCA, 48, "int4"] == 96, (
+        "a hundred rows have 99 components"
+    )
     with pytest.raises(InputError, match=r"no level spends \[1000\] bytes on at most 8 numbers"):
         quantisation.ways(8, [1000], ["int8"], [FIRST], fit=100)
 
@@ -65,7 +87,10 @@ def test_every_way_fills_its_budget_exactly():
 def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table):
     everything = f"{FIRST}, 128 bytes"
     X = [table[list(side)].astype(np.float64) for side in (LEFT, RIGHT)]
-    assert value(rows, "spearman", "float32", everything) == pytest.approx(sts_spearman(*X, SCORES), abs=1e-3)
+    assert value(rows, "spearman", "float32", everything) == pytest.approx(
+        sts_spearman(*X, SCORES),
+        abs=1e-3,
+    )
     assert value(rows, "spearman", "full size") == pytest.approx(sts_spearman(*X, SCORES), abs=1e-9)
     ids = {"query_ids": QUERIES, "corpus_ids": DOCUMENTS}
     Q, C = (table[list(side)].astype(np.float64) for side in (QUERIES, DOCUMENTS))
@@ -76,18 +101,32 @@ def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table):
 
 def test_a_rotation_a_shortlist_and_float_queries_help_bits_alone(rows):
     for metric, size in product(("spearman", "ndcg@10", "neighbours_kept"), (16, 128)):
-        turned, straight = (value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA))
+        turned, straight = (
+            value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA)
+        )
         assert turned == pytest.approx(straight, abs=2e-3)
-    turned, straight = (value(rows, "neighbours_kept", "binary", f"{r}, 4 bytes") for r in (ROTATED, PCA))
+    turned, straight = (
+        value(rows, "neighbours_kept", "binary", f"{r}, 4 bytes") for r in (ROTATED, PCA)
+    )
     assert turned > straight
-    own = {m: value(rows, "neighbours_kept", m, f"{ROTATED}, 4 bytes") for m in ("binary", HAMMING, SHORTLIST)}
+    own = {
+        m: value(rows, "neighbours_kept", m, f"{ROTATED}, 4 bytes")
+        for m in ("binary", HAMMING, SHORTLIST)
+    }
     assert own[HAMMING] < own["binary"] and own[HAMMING] < own[SHORTLIST]
 
 
 def test_leads_are_differences_at_equal_bytes(rows):
     leads = rows[rows["metric"] == "spearman_lead"]
     assert "int8 − float32" in set(leads["method"]) and "float32 − int8" not in set(leads["method"])
-    lead = leads[(leads["method"] == "int8 − float32") & (leads["setting"] == f"{PCA}, 16 bytes")].iloc[0]
+    lead = leads[
+        (leads["method"] == "int8 − float32") & (leads["setting"] == f"{PCA}, 16 bytes")
+    ].iloc[0]
     parts = [value(rows, "spearman", level, f"{PCA}, 16 bytes") for level in ("int8", "float32")]
-    assert lead["value"] == pytest.approx(parts[0] - parts[1]) and lead["ci_low"] < lead["value"] < lead["ci_high"]
-    assert not set(leads["setting"]) & {f"{PCA}, 128 bytes"}, "one level alone has nobody to be compared with"
+    assert (
+        lead["value"] == pytest.approx(parts[0] - parts[1])
+        and lead["ci_low"] < lead["value"] < lead["ci_high"]
+    )
+    assert not set(leads["setting"]) & {f"{PCA}, 128 bytes"}, (
+        "one level alone has nobody to be compared with"
+    )

@@ -1,4 +1,6 @@
-"""Two ways to a short embedding: the proposal's projection, comparisons on shared items, a choice by dev alone."""
+"""Two ways to a short embedding: the proposal's projection, comparisons on shared items, a choice
+by dev alone.
+"""
 
 from itertools import product
 
@@ -39,7 +41,12 @@ def at(lines, method, dim):
     return found
 
 
-def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, sweep_config, store):
+def test_the_projection_is_linear_without_bias_and_of_unit_length(
+    world,
+    pairs,
+    sweep_config,
+    store,
+):
     sweep, fit, _ = world
     again = PAGE["train_projections"](sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     assert again.hits == 3 and sweep.hits == 0
@@ -48,7 +55,10 @@ def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, 
         encoder = cell.encoder
         assert encoder.pooling == "mean" and encoder.pooler.linear.bias is None
         h, z = (encoder.encode(fit[:5], readout=readout) for readout in ("encoder", "pooler"))
-        assert z.shape == (5, dim) and np.linalg.norm(z, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
+        assert z.shape == (5, dim) and np.linalg.norm(z, axis=1) == pytest.approx(
+            np.ones(5),
+            abs=1e-5,
+        )
         W = encoder.pooler.linear.weight.detach().numpy()
         linear = h @ W.T
         assert z == pytest.approx(linear / np.linalg.norm(linear, axis=1, keepdims=True), abs=1e-5)
@@ -62,13 +72,18 @@ def test_reductions_are_those_of_the_encoder_at_full_size(world, pairs):
     expected = reducer.transform(encoder.encode(texts, readout="pooler"))
     found = at(lines, "PCA", 4).table[texts]
     assert np.abs(found) == pytest.approx(np.abs(expected[:, :4]), abs=1e-4)
-    assert {line.setting for line in lines if line.method == "PCA"} == {f"fitted on {len(distinct)} sentences"}
+    assert {line.setting for line in lines if line.method == "PCA"} == {
+        f"fitted on {len(distinct)} sentences"
+    }
 
 
 def test_dev_alone_chooses_the_reduction(world, pairs):
     *_, lines = world
     for dim in DIMS:
-        scores = {name: spearman_of(at(lines, name, dim).table, pairs["dev"]) for name in ("PCA", "GRP", "Truncate")}
+        scores = {
+            name: spearman_of(at(lines, name, dim).table, pairs["dev"])
+            for name in ("PCA", "GRP", "Truncate")
+        }
         best = at(lines, BEST_REDUCED, dim)
         assert best.setting == f"{max(scores, key=scores.get)}, chosen on stsb dev"
         assert spearman_of(best.table, pairs["dev"]) == max(scores.values())

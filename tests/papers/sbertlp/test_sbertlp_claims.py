@@ -11,23 +11,38 @@ from repro.rows import make_rows
 
 
 def rows_of(systems, metric, *, n_train=pd.NA, **shared):
-    """Scores and leads: method → (dataset → value); mapped methods lead their own system and the flow on it."""
+    """Scores and leads: method → (dataset → value); mapped methods lead their own system and the
+    flow on it.
+    """
     rows = []
     for method, at in systems.items():
         base = method.removesuffix("-LP")
         own = {"setting": "" if base == method else HONEST, "n_train": n_train, "seed": 0}
         for dataset, value in at.items():
-            rows.append({**own, "dataset": dataset, "method": method, "metric": metric, **around(value, 0)})
+            rows.append(
+                {**own, "dataset": dataset, "method": method, "metric": metric, **around(value, 0)}
+            )
             for other in (s for s in (base, flow(base)) if base != method and s in systems):
                 lead = {"method": f"{method} − {other}", "metric": f"{metric}_lead"}
-                rows.append({**own, "dataset": dataset, **lead, **around(value - systems[other][dataset])})
+                rows.append(
+                    {**own, "dataset": dataset, **lead, **around(value - systems[other][dataset])}
+                )
     return make_rows(rows, **shared)
 
 
 def sts_rows(gain, flowed=0.7, **options):
-    at = {"SBERTbase": 0.70, "SBERTbase-LP": 0.70 + gain, "SBERTlarge": 0.72, "SBERTlarge-LP": 0.72 + gain}
+    at = {
+        "SBERTbase": 0.70,
+        "SBERTbase-LP": 0.70 + gain,
+        "SBERTlarge": 0.72,
+        "SBERTlarge-LP": 0.72 + gain,
+    }
     at["BERTbase-flow"], datasets = flowed, (*SUITES["table1"], AVERAGE)
-    return rows_of({name: dict.fromkeys(datasets, v) for name, v in at.items()}, "spearman", **options)
+    return rows_of(
+        {name: dict.fromkeys(datasets, v) for name, v in at.items()},
+        "spearman",
+        **options,
+    )
 
 
 def table2_rows(methods=("SBERTbase", "SBERTbase-LP", USE)):
@@ -38,7 +53,10 @@ def table2_rows(methods=("SBERTbase", "SBERTbase-LP", USE)):
 
 def table3_rows():
     gains = {"mi": 0.2, "nmi": 0.1, "ari": -0.02, "purity": 0.1}
-    at = {m: {"SBERTbase": {"20news": 0.3}, "SBERTbase-LP": {"20news": 0.3 + gain}} for m, gain in gains.items()}
+    at = {
+        m: {"SBERTbase": {"20news": 0.3}, "SBERTbase-LP": {"20news": 0.3 + gain}}
+        for m, gain in gains.items()
+    }
     return pd.concat([rows_of(systems, metric) for metric, systems in at.items()])
 
 
@@ -46,14 +64,20 @@ def figure_rows():
     values = {("grid − worst", "mr"): 0.1, ("grid − worst", "cr"): 0.05}
     values |= {("best in range", "mr"): 0.01, ("best in range", "cr"): -0.04}
     common = {"metric": "accuracy_lead", "backbone": "b", "seed": 0}
-    return make_rows([{**common, "method": m, "dataset": d, **around(v, 0.01)} for (m, d), v in values.items()])
+    return make_rows(
+        [{**common, "method": m, "dataset": d, **around(v, 0.01)} for (m, d), v in values.items()]
+    )
 
 
 @pytest.mark.parametrize(
     ("judge", "rows", "expected"),
     [
         (claims.table1, lambda: sts_rows(0.015), {"T1-1": HOLDS, "T1-2": HOLDS, "T1-3": HOLDS}),
-        (claims.table1, lambda: sts_rows(-0.05, flowed=0.9), {"T1-1": FAILS, "T1-2": FAILS, "T1-3": FAILS}),
+        (
+            claims.table1,
+            lambda: sts_rows(-0.05, flowed=0.9),
+            {"T1-1": FAILS, "T1-2": FAILS, "T1-3": FAILS},
+        ),
         (claims.table2, table2_rows, {"T2-1": HOLDS, "T2-2": HOLDS, "T2-3": HOLDS}),
         (claims.table3, table3_rows, {"T3-1": FAILS, "T3-2": ABSENT}),
         (claims.figures, figure_rows, {"F2-1": HOLDS, "S462-1": FAILS}),
@@ -61,7 +85,9 @@ def figure_rows():
 )
 def test_made_up_rows_get_the_verdicts_they_deserve(judge, rows, expected):
     found = verdicts_of(judge(rows()))
-    assert {claim: set(said) for claim, said in found.items()} == {claim: {said} for claim, said in expected.items()}
+    assert {claim: set(said) for claim, said in found.items()} == {
+        claim: {said} for claim, said in expected.items()
+    }
 
 
 def test_what_is_measured_is_the_hardest_and_beside_the_printed():
@@ -70,15 +96,26 @@ def test_what_is_measured_is_the_hardest_and_beside_the_printed():
     assert [(printed_leads(t, "SBERTbase") > 0).sum() for t in ("table1", "table2")] == [5, 7]
     assert printed_leads("table3", "SBERTbase")["nmi"] == pytest.approx(12.12)
     found = claims.table2(table2_rows())
-    assert [m.value for m in found][1:] == pytest.approx([100, 600 / 7, 0.6, 9.4]), "USE is ahead on TREC"
+    assert [m.value for m in found][1:] == pytest.approx([100, 600 / 7, 0.6, 9.4]), (
+        "USE is ahead on TREC"
+    )
     assert claims.table2(table2_rows(["SBERTbase", "SBERTbase-LP"]))[-1].verdict == ABSENT
     assert "ari" in claims.table3(table3_rows())[0].what, "the smallest of four gains speaks"
     rows = sts_rows(0.015, flowed=0.71)
-    assert claims.table1(rows)[-1].what.endswith("(SBERTbase) (7)"), "the flow on the same encoder only"
-    own = {name: dict.fromkeys(SUITES["table1"], v) for name, v in (("e5", 0.8), ("e5-LP", 0.6), ("e5-flow", 0.7))}
+    assert claims.table1(rows)[-1].what.endswith("(SBERTbase) (7)"), (
+        "the flow on the same encoder only"
+    )
+    own = {
+        name: dict.fromkeys(SUITES["table1"], v)
+        for name, v in (("e5", 0.8), ("e5-LP", 0.6), ("e5-flow", 0.7))
+    }
     both = claims.table1(pd.concat([rows, rows_of(own, "spearman")]))
-    assert [round(m.value) for m in both if m.claim_id == "LP-T1-3"] == [100, 0], "network by network"
-    assert [round(m.value, 6) for m in claims.figures(figure_rows())] == [5.0, -1.5], "of the range of dims the mean"
+    assert [round(m.value) for m in both if m.claim_id == "LP-T1-3"] == [100, 0], (
+        "network by network"
+    )
+    assert [round(m.value, 6) for m in claims.figures(figure_rows())] == [5.0, -1.5], (
+        "of the range of dims the mean"
+    )
 
 
 def test_a_stand_in_is_never_called_by_the_papers_name():
@@ -101,10 +138,17 @@ def test_a_system_that_was_trained_here_with_one_seed_judges_nothing():
 
 def test_table4_needs_both_halves():
     def judged(before, after):
-        cosines = [("m", 0, before[0]), ("m", 1, before[1]), ("m-LP", 0, after[0]), ("m-LP", 1, after[1])]
+        cosines = [
+            ("m", 0, before[0]),
+            ("m", 1, before[1]),
+            ("m-LP", 0, after[0]),
+            ("m-LP", 1, after[1]),
+        ]
         rows = [{"method": m, "setting": f"pair {k}", "value": cosine} for m, k, cosine in cosines]
         return [m.verdict for m in claims.table4(make_rows(rows, metric="cosine", backbone="m"))]
 
     assert judged((0.64, 0.62), (0.2, 0.4)) + judged((0.64, 0.62), (0.4, 0.2)) == [HOLDS, FAILS]
     assert judged((0.62, 0.64), (0.2, 0.4)) == ["does not apply"], "nothing to turn"
-    assert claims.table4(make_rows([{"method": "m", "metric": "turned", **around(-0.1, 0.05)}])) == []
+    assert (
+        claims.table4(make_rows([{"method": "m", "metric": "turned", **around(-0.1, 0.05)}])) == []
+    )

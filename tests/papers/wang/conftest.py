@@ -12,7 +12,10 @@ from repro.runs.sweep import train_sweep, train_two_step
 
 @pytest.fixture(scope="session")
 def sets():
-    return {split: data.load("stsb", split=split, source="microworld", limit=60) for split in ("dev", "test")}
+    return {
+        split: data.load("stsb", split=split, source="microworld", limit=60)
+        for split in ("dev", "test")
+    }
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +25,9 @@ def tasks(sets):
 
 @pytest.fixture(scope="session")
 def config(sweep_config):
-    """Mean pooling: a random network's first token says the same of every text, and ranks would hang on rounding."""
+    """Mean pooling: a random network's first token says the same of every text, and ranks would
+    hang on rounding.
+    """
     return replace(sweep_config, pooling="mean")
 
 

@@ -44,14 +44,24 @@ def test_curves_of_the_papers_shape_bear_figure_2_out():
     flat = [{**e, "value": 0.8} for e in entries]
     failed = {m.claim_id for m in figure2(seeded(flat, step=1e-5), 768) if m.verdict != HOLDS}
     assert failed >= {"WANG-F2-2", "WANG-F2-3", "WANG-F2-5"}
-    assert [third_of(own, 768) for own in (dims, (768, 128, 64))] == [256, None], "a sixth is not a third"
+    assert [third_of(own, 768) for own in (dims, (768, 128, 64))] == [256, None], (
+        "a sixth is not a third"
+    )
 
 
 def test_folds_of_all_pairs_speak_of_mrpc_alone_for_the_networks_that_have_them():
     at = {"metric": "accuracy", "readout": "pooler"}
-    fallen = [at | {"dataset": task, "dim": d, "value": d / 1000} for task in ("mrpc", "trec") for d in (768, 700)]
+    fallen = [
+        at | {"dataset": task, "dim": d, "value": d / 1000}
+        for task in ("mrpc", "trec")
+        for d in (768, 700)
+    ]
     test = pd.concat([seeded(fallen, backbone=name, experiment="wang_figure2") for name in "ab"])
-    folds = seeded([row | {"value": 0.7} for row in fallen], backbone="a", experiment="wang_figure2_folds")
+    folds = seeded(
+        [row | {"value": 0.7} for row in fallen],
+        backbone="a",
+        experiment="wang_figure2_folds",
+    )
     said = {(m.claim_id[-1], m.network): m.verdict for m in figure2(pd.concat([test, folds]), 768)}
     assert said == {("2", "a"): HOLDS, ("2", "b"): HOLDS, ("4", "a"): HOLDS, ("4", "b"): FAILS}
 
@@ -60,7 +70,9 @@ def test_folds_of_all_pairs_speak_of_mrpc_alone_for_the_networks_that_have_them(
 
 
 def losses(h, z, *, backbone="b", layer=None, reference=None, best=False):
-    """Rows of one network: scores of both readouts by dim, the same for every seed but for a hair."""
+    """Rows of one network: scores of both readouts by dim, the same for every seed but for a
+    hair.
+    """
     full, entries = reference or max(h), []
     for d in h:
         parts = {
@@ -69,7 +81,10 @@ def losses(h, z, *, backbone="b", layer=None, reference=None, best=False):
             ("pooler_loss", "pooler"): h[d] - z[d],
             ("encoder_loss", "encoder"): h[full] - h[d],
         }
-        entries += [{"metric": m, "readout": readout, "dim": d, "value": v} for (m, readout), v in parts.items()]
+        entries += [
+            {"metric": m, "readout": readout, "dim": d, "value": v}
+            for (m, readout), v in parts.items()
+        ]
     setting = f"test, reference={full}{' (best)' if best else ''}"
     return seeded(entries, step=1e-4, setting=setting, backbone=backbone, layer=layer)
 
@@ -78,7 +93,7 @@ H = {768: 0.80, 64: 0.78, 32: 0.75, 16: 0.70, 8: 0.60}
 Z = {768: 0.79, 64: 0.76, 32: 0.71, 16: 0.65, 8: 0.50}
 
 RISING = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
-"""an encoder that gains where it should lose"""
+"""An encoder that gains where it should lose."""
 
 
 @pytest.mark.parametrize("options", [{}, {"reference": 8, "best": True}])
@@ -88,12 +103,16 @@ def test_both_parts_positive_is_the_claim_and_an_encoder_that_gains_contradicts_
     # losses from the best encoder are taken from the widest pooler's instead
     found = figure3(losses(RISING, {d: value - 0.1 for d, value in RISING.items()}, **options))
     assert verdicts_of(found) == {"F3-1": [FAILS] * 2, "F3-2": [FAILS, HOLDS]}
-    assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [pytest.approx(-10, abs=0.02)]
+    assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [
+        pytest.approx(-10, abs=0.02)
+    ]
 
 
 def test_the_weakest_dim_of_a_network_speaks_for_every_small_dim():
     narrow_gap = Z | {32: H[32] + 0.03}
-    both = pd.concat([losses(H, Z, backbone="good"), losses(H, narrow_gap, backbone="odd", layer=3)])
+    both = pd.concat(
+        [losses(H, Z, backbone="good"), losses(H, narrow_gap, backbone="odd", layer=3)]
+    )
     pooler = [m for m in figure3(both) if m.claim_id == "WANG-F3-2"][3]
     assert (pooler.verdict, pooler.value) == (FAILS, pytest.approx(-2.99))
     assert pooler.what == "smallest pooler loss at 64 dims or fewer (odd:3, dim 32)"
@@ -103,7 +122,9 @@ def test_the_weakest_dim_of_a_network_speaks_for_every_small_dim():
 
 
 def grid(score, alone, *, seeds=SEEDS, half=0.002, dev=None):
-    """Rows of a grid: score of (encoder, pooler), and of every encoder alone, on test and perhaps on dev."""
+    """Rows of a grid: score of (encoder, pooler), and of every encoder alone, on test and perhaps
+    on dev.
+    """
     entries, wide = [], max(alone)
     for split, own in (("test", alone), *([("dev", dev)] if dev else [])):
         for i, value in own.items():
@@ -120,7 +141,7 @@ def grid(score, alone, *, seeds=SEEDS, half=0.002, dev=None):
 
 
 ALONE = {768: 0.80, 256: 0.82, 64: 0.78, 16: 0.72, 8: 0.60}
-"""encoders; a better one gives every pooler a better score below, as the paper says"""
+"""Encoders; a better one gives every pooler a better score below, as the paper says."""
 OWN = {768: 0.60, 256: 0.58, 64: 0.55, 16: 0.50, 8: 0.40}
 SCORE = {(i, j): OWN[j] + (ALONE[i] - 0.6) for i in ALONE for j in ALONE}
 SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
@@ -130,13 +151,17 @@ def test_better_encoders_that_help_are_the_claim_and_those_that_harm_contradict_
     found = figure4(grid(SCORE, ALONE))
     assert verdicts_of(found) == {f"F4-{i}": [HOLDS] * n for i, n in ((1, 1), (2, 1), (3, 1))}
     assert (found[0].value, found[0].null) == (100.0, 50.0) and found[1].paper == pytest.approx(6.8)
-    turned = verdicts_of(figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)))
+    turned = verdicts_of(
+        figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE))
+    )
     assert turned["F4-1"] == turned["F4-2"] == [FAILS]
 
 
 @pytest.mark.parametrize(("half", "verdict"), [(0.001, FAILS), (0.05, UNSURE)])
 def test_a_part_of_the_exchanges_is_judged_as_surely_as_their_gains_are_known(half, verdict):
-    mixed = SCORE | {(i, j): SCORE[j, j] - 0.01 for i, j in SCORE if ALONE[i] > ALONE[j] and (i + j) % 3}
+    mixed = SCORE | {
+        (i, j): SCORE[j, j] - 0.01 for i, j in SCORE if ALONE[i] > ALONE[j] and (i + j) % 3
+    }
     (share,) = [m for m in figure4(grid(mixed, ALONE, half=half)) if m.claim_id == "WANG-F4-1"]
     assert 20 < share.value < 50
     assert share.verdict == verdict
@@ -150,7 +175,11 @@ def test_the_average_of_seven_sets_outvotes_sts_b():
 
 
 def test_shares_that_differ_between_seeds_widen_it():
-    worse = grid(SCORE | {key: SCORE[key[1], key[1]] - 0.1 for key in SCORE if key[0] != key[1]}, ALONE, seeds=(1,))
+    worse = grid(
+        SCORE | {key: SCORE[key[1], key[1]] - 0.1 for key in SCORE if key[0] != key[1]},
+        ALONE,
+        seeds=(1,),
+    )
     three = pd.concat([grid(SCORE, ALONE, seeds=(0, 2)), worse])
     share = figure4(three)[0]
     assert share.value == pytest.approx(200 / 3)
@@ -162,4 +191,6 @@ def test_encoders_are_ranked_on_dev_where_there_is_one():
     dev = {768: 0.9, 256: 0.5, 64: 0.4, 16: 0.3, 8: 0.2}
     share, _, best = figure4(grid(SCORE, ALONE, dev=dev))
     assert share.value == 90.0, "768 for 256 harms"
-    assert (best.value, best.verdict) == (pytest.approx(-39.99), FAILS), "dev says the widest is the best"
+    assert (best.value, best.verdict) == (pytest.approx(-39.99), FAILS), (
+        "dev says the widest is the best"
+    )

@@ -1,4 +1,6 @@
-"""Methods that stand on the pages of Wang et al., against what one would compute by hand, on encoders of a second."""
+"""Methods that stand on the pages of Wang et al., against what one would compute by hand, on
+encoders of a second.
+"""
 
 from dataclasses import replace
 from itertools import combinations, product
@@ -29,7 +31,9 @@ def page_of(store, step_two_config):
 
 
 def test_the_smallest_dim_that_keeps_the_best_score(page_of):
-    scores = pd.DataFrame({"dim": [768, 512, 256, 16] * 2, "value": [0.81, 0.80, 0.79, 0.2, 0.83, 0.82, 0.823, 0.9]})
+    scores = pd.DataFrame(
+        {"dim": [768, 512, 256, 16] * 2, "value": [0.81, 0.80, 0.79, 0.2, 0.83, 0.82, 0.823, 0.9]}
+    )
     smallest = page_of("figure2_dimensions").smallest_sufficient
     assert (smallest(scores, margin=0.015), smallest(scores, margin=0)) == (256, 768)
 
@@ -44,7 +48,9 @@ def test_a_network_that_is_judged_by_similarity_alone_has_no_floor_and_no_column
     drawn = pd.DataFrame(scores, columns=columns)
     rows = pd.DataFrame([*scores, ("mini", "trec", pd.NA, "majority_floor", 0.2)], columns=columns)
     above = page_of("figure2_dimensions").above_floor(drawn, rows)
-    assert above.columns.tolist() == ["dataset", "mini"] and above["mini"].tolist() == [pytest.approx(50)]
+    assert above.columns.tolist() == ["dataset", "mini"] and above["mini"].tolist() == [
+        pytest.approx(50)
+    ]
 
 
 def test_pairs_that_chose_may_be_left_out_of_those_that_judge(page_of, sets):
@@ -52,20 +58,40 @@ def test_pairs_that_chose_may_be_left_out_of_those_that_judge(page_of, sets):
     chose = pairs.keep([3, 7])
     turned = replace(chose, texts1=chose.texts2, texts2=chose.texts1)
     left = page_of("table1_two_step_simcse").without(Task("stsb", {"test": pairs}), turned).pairs
-    assert left.texts1 == tuple(np.delete(pairs.texts1, [3, 7])) and len(left.scores) == len(pairs) - 2
+    assert (
+        left.texts1 == tuple(np.delete(pairs.texts1, [3, 7])) and len(left.scores) == len(pairs) - 2
+    )
 
 
 # Figure 3
 
 
-def test_losses_are_subtractions_of_the_tasks_own_scores_and_sum_to_the_total(page_of, sweep, tasks, sets):
-    rows, pairs = page_of("figure3_loss_decomposition").decomposition_rows(sweep, tasks), sets["test"]
+def test_losses_are_subtractions_of_the_tasks_own_scores_and_sum_to_the_total(
+    page_of,
+    sweep,
+    tasks,
+    sets,
+):
+    rows, pairs = (
+        page_of("figure3_loss_decomposition").decomposition_rows(sweep, tasks),
+        sets["test"],
+    )
     value = rows.set_index(["metric", "readout", "dim"]).sort_index()["value"]
     for d in DIMS:
-        h, z, full = value["spearman", "encoder", d], value["spearman", "pooler", d], value["spearman", "encoder", 32]
+        h, z, full = (
+            value["spearman", "encoder", d],
+            value["spearman", "pooler", d],
+            value["spearman", "encoder", 32],
+        )
         for score, table in ((h, sweep.embeddings(d)), (z, sweep.embeddings(d, d))):
-            assert score == pytest.approx(spearmanr(cosines_of(table, pairs), pairs.scores).statistic, abs=1e-12)
-        parts = [value[f"{part}_loss"].xs(d, level="dim").item() for part in ("encoder", "pooler", "total")]
+            assert score == pytest.approx(
+                spearmanr(cosines_of(table, pairs), pairs.scores).statistic,
+                abs=1e-12,
+            )
+        parts = [
+            value[f"{part}_loss"].xs(d, level="dim").item()
+            for part in ("encoder", "pooler", "total")
+        ]
         assert parts == pytest.approx([full - h, h - z, full - z], abs=1e-12)
 
 
@@ -92,7 +118,10 @@ def test_every_pair_is_what_a_spliced_model_scores_when_it_encodes_anew(sweep, g
     pairs = sets["test"]
     for i, j in product(DIMS, DIMS):
         model = splice(SentenceEncoder.load(str(sweep.cells[i].folder)), sweep.cells[j].pooler)
-        a, b = (unit_rows(model.encode(texts).astype(np.float64)) for texts in (pairs.texts1, pairs.texts2))
+        a, b = (
+            unit_rows(model.encode(texts).astype(np.float64))
+            for texts in (pairs.texts1, pairs.texts2)
+        )
         found = grid["value"]["spearman", "pooler", f"encoder_{i}", j]
         # rounding may exchange two ranks
         assert found == pytest.approx(spearmanr((a * b).sum(1), pairs.scores).statistic, abs=1e-4)
@@ -113,7 +142,13 @@ def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):
 # beside the tables
 
 
-def test_candidate_means_are_those_of_every_set_trained_by_itself(page_of, sweep, sets, store, step_two_config):
+def test_candidate_means_are_those_of_every_set_trained_by_itself(
+    page_of,
+    sweep,
+    sets,
+    store,
+    step_two_config,
+):
     rows = rows_of(sweep, page_of("ablations").candidate_rows(sweep, sets["dev"], sets["test"]))
     value = rows.set_index(["setting", "metric", "method", "dim"])["value"]
     alone = {d: spearman_of(sweep.embeddings(d), sets["dev"]) for d in DIMS}
@@ -121,10 +156,14 @@ def test_candidate_means_are_those_of_every_set_trained_by_itself(page_of, sweep
         for d in DIMS:
             trained = [{*chosen, d} for chosen in combinations(DIMS, size)]
             opts = [max(those, key=lambda i: (alone[i], i)) for those in trained]
-            expected = np.mean([spearman_of(sweep.embeddings(opt, d), sets["test"]) for opt in opts])
+            expected = np.mean(
+                [spearman_of(sweep.embeddings(opt, d), sets["test"]) for opt in opts]
+            )
             here = value[f"candidates={size}"]
             assert here["spearman", STEP_1, d] == pytest.approx(expected, abs=1e-12)
-            assert here["trainings"].xs(d, level="dim").item() == pytest.approx(np.mean([len(s) for s in trained]))
+            assert here["trainings"].xs(d, level="dim").item() == pytest.approx(
+                np.mean([len(s) for s in trained])
+            )
     # no candidate but the target itself: nothing is exchanged, and step 2 runs on its own encoder
     own = value["candidates=0", "spearman"]
     for d in DIMS:
@@ -140,4 +179,9 @@ def test_spaces_agree_by_the_cosines_of_their_principal_angles(page_of, sweep):
     assert variances == pytest.approx(np.sort(np.linalg.eigvalsh(np.cov(X.T, bias=True)))[::-1])
     assert page.overlap(components[:, :2], components[:, :2]) == pytest.approx(1)
     assert page.overlap(components[:, :2], components[:, 2:4]) == pytest.approx(0, abs=1e-12)
-    assert np.linalg.matrix_rank(np.hstack([page.row_space(pooler), pooler.linear.weight.detach().numpy().T])) == 4
+    assert (
+        np.linalg.matrix_rank(
+            np.hstack([page.row_space(pooler), pooler.linear.weight.detach().numpy().T])
+        )
+        == 4
+    )

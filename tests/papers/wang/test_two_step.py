@@ -24,17 +24,26 @@ from repro.types import InputError
 from shown_code import on_page
 
 DIMS = (32, 8, 4)
-OF = (("gain", STEP_1), ("gain", STEP_2), ("gain_total", STEP_2), ("gain_steps", STEP_1), ("gain_alone", END_TO_END))
+OF = (
+    ("gain", STEP_1),
+    ("gain", STEP_2),
+    ("gain_total", STEP_2),
+    ("gain_steps", STEP_1),
+    ("gain_alone", END_TO_END),
+)
 GAINS = [(f"spearman_{what}", stage) for what, stage in OF]
 
 
-# the naive implementation: no cache, no stacking, no store; step 2 has its own beside `train_poolers`
+# the naive implementation: no cache, no stacking, no store; step 2 has its own beside
+# `train_poolers`
 
 
 def naive_pooled(encoder, texts, max_length=48):
     """The mean of every text's token states, by the bare network."""
     encoded = [torch.tensor(row) for row in encoder.backbone.tokenize(texts, max_length)[0]]
-    ids, mask = (pad_sequence(rows, batch_first=True) for rows in (encoded, [row > -1 for row in encoded]))
+    ids, mask = (
+        pad_sequence(rows, batch_first=True) for rows in (encoded, [row > -1 for row in encoded])
+    )
     states = encoder.backbone.model(input_ids=ids, attention_mask=mask).last_hidden_state
     return (states * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
 
@@ -59,11 +68,18 @@ def naive_end_to_end(config, dim, texts, dev):
         torch.manual_seed(derive_seed(config.seed, "step", step, 0))
         encoder.train()
         batch = [texts[i] for i in rows]
-        z1, z2 = encoder.pooler(naive_pooled(encoder, batch + batch, max_length=config.max_length)).chunk(2)
+        z1, z2 = encoder.pooler(
+            naive_pooled(encoder, batch + batch, max_length=config.max_length)
+        ).chunk(2)
         logits = F.cosine_similarity(z1.unsqueeze(1), z2.unsqueeze(0), dim=-1) / 0.05
-        equal = torch.tensor([[a == b and i != j for j, b in enumerate(batch)] for i, a in enumerate(batch)])
+        equal = torch.tensor(
+            [[a == b and i != j for j, b in enumerate(batch)] for i, a in enumerate(batch)]
+        )
         optimiser.zero_grad()
-        F.cross_entropy(logits.masked_fill(equal, float("-inf")), torch.arange(len(rows))).backward()
+        F.cross_entropy(
+            logits.masked_fill(equal, float("-inf")),
+            torch.arange(len(rows)),
+        ).backward()
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
         optimiser.param_groups[0]["lr"] = config.learning_rate * (1 - step / steps)
         optimiser.step()
@@ -85,34 +101,66 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets, tasks, step_two_co
     scores = {d: naive_score(encoders[d], None, sets["dev"]) for d in DIMS}  # line 5
     opt = max(DIMS, key=lambda d: (scores[d], d))  # line 6
     poolers, frozen = {d: encoders[d].pooler for d in DIMS}, sweep.cells[opt].encoder
-    views = dropout_views(frozen, texts, views=2, seed=step_two_config.seed, max_length=config.max_length)
+    views = dropout_views(
+        frozen,
+        texts,
+        views=2,
+        seed=step_two_config.seed,
+        max_length=config.max_length,
+    )
     starts = [sweep.cells[d].pooler for d in DIMS]  # lines 7 and 8
-    runs = train_poolers(views, texts, starts, lambda own: naive_score(frozen, own, sets["dev"]), step_two_config)
+    runs = train_poolers(
+        views, texts, starts, lambda own: naive_score(frozen, own, sets["dev"]), step_two_config
+    )
     new = {d: run.pooler for d, run in zip(DIMS, runs, strict=True)}
     expected = {
         (d, stage): naive_score(encoders[which], pooler, sets["test"])
         for d in DIMS
-        for stage, which, pooler in ((END_TO_END, d, poolers[d]), (STEP_1, opt, poolers[d]), (STEP_2, opt, new[d]))
+        for stage, which, pooler in (
+            (END_TO_END, d, poolers[d]),
+            (STEP_1, opt, poolers[d]),
+            (STEP_2, opt, new[d]),
+        )
     }
 
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
     assert trained.opt == dict.fromkeys(sorted(DIMS), opt)
     for d in DIMS:
-        torch.testing.assert_close(trained.new_poolers[d].linear.weight, new[d].linear.weight, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(
+            trained.new_poolers[d].linear.weight,
+            new[d].linear.weight,
+            rtol=1e-3,
+            atol=1e-5,
+        )
     rows = two_step_rows(sweep, trained, tasks, experiment="e", profile="embedded")
-    found = rows[(rows["metric"] == "spearman") & (rows["readout"] == "pooler")].set_index(["dim", "method"])["value"]
+    found = rows[(rows["metric"] == "spearman") & (rows["readout"] == "pooler")].set_index(
+        ["dim", "method"]
+    )["value"]
     assert found.to_dict() == pytest.approx(expected, abs=1e-6)
     assert len(set(expected.values())) > len(DIMS)  # the stages do differ
 
 
 def test_step_two_leaves_the_encoders_as_they_were(sweep, store, sets, step_two_config, weights_of):
     cells = sweep.cells.items()
-    before = {d: (weights_of(cell.folder), copy.deepcopy(cell.encoder.state_dict())) for d, cell in cells}
-    trained = train_two_step(sweep, sets["dev"], replace(step_two_config, learning_rates=(0.1,)), store)
+    before = {
+        d: (weights_of(cell.folder), copy.deepcopy(cell.encoder.state_dict())) for d, cell in cells
+    }
+    trained = train_two_step(
+        sweep,
+        sets["dev"],
+        replace(step_two_config, learning_rates=(0.1,)),
+        store,
+    )
     for d, (files, weights) in before.items():
         assert files == weights_of(sweep.cells[d].folder)
-        assert all(torch.equal(weights[name], value) for name, value in sweep.cells[d].encoder.state_dict().items())
-    moved = [not torch.equal(trained.new_poolers[d].linear.weight, sweep.cells[d].pooler.linear.weight) for d in DIMS]
+        assert all(
+            torch.equal(weights[name], value)
+            for name, value in sweep.cells[d].encoder.state_dict().items()
+        )
+    moved = [
+        not torch.equal(trained.new_poolers[d].linear.weight, sweep.cells[d].pooler.linear.weight)
+        for d in DIMS
+    ]
     assert any(moved) and not trained.hit
 
 
@@ -126,22 +174,42 @@ def test_opt_follows_the_rule(select_by, sweep, store, sets, step_two_config):
         read = {"encoder": None, "pooler_max": max(DIMS)}.get(select_by, d)
         scores = {i: spearman_of(sweep.embeddings(i, read), oracle or dev) for i in DIMS}
         assert trained.opt[d] == max(DIMS, key=lambda i: (scores[i], i))
-        before = spearman_of(sweep.embeddings(trained.opt[d], d), dev)  # step 2 is stopped on dev always
+        # Step 2 is stopped on dev always
+        before = spearman_of(sweep.embeddings(trained.opt[d], d), dev)
         assert trained.runs[d]["dev_before"] == pytest.approx(before, abs=1e-6)
-    with pytest.raises(InputError, match="give the test pairs"):  # an oracle needs them, no other rule may have them
-        train_two_step(sweep, dev, step_two_config, store, select_by=select_by, oracle=None if oracle else test)
+    # An oracle needs them, no other rule may have them
+    with pytest.raises(InputError, match="give the test pairs"):
+        train_two_step(
+            sweep,
+            dev,
+            step_two_config,
+            store,
+            select_by=select_by,
+            oracle=None if oracle else test,
+        )
 
 
 def test_rows_of_table_1(sweep, trained, sets, tasks):
     with pytest.raises(InputError, match="stsb dev chose opt"):
-        two_step_rows(sweep, trained, {"stsb": Task("stsb", {"test": sets["dev"]})}, experiment="e", profile="embedded")
+        two_step_rows(
+            sweep,
+            trained,
+            {"stsb": Task("stsb", {"test": sets["dev"]})},
+            experiment="e",
+            profile="embedded",
+        )
     rows = two_step_rows(sweep, trained, tasks, experiment="e", profile="embedded")
     value = rows.set_index(["metric", "method", "readout", "dim"])["value"]
     assert value.index.is_unique
     for d in DIMS:
         end, one, two = (value["spearman", name, "pooler", d] for name in STAGES)
-        alone, gains = value["spearman", END_TO_END, "encoder", d], [value[*gain, "pooler", d] for gain in GAINS]
-        assert gains == pytest.approx([one - end, two - one, two - end, 2 * one - end - two, alone - end])
+        alone, gains = (
+            value["spearman", END_TO_END, "encoder", d],
+            [value[*gain, "pooler", d] for gain in GAINS],
+        )
+        assert gains == pytest.approx(
+            [one - end, two - one, two - end, 2 * one - end - two, alone - end]
+        )
         assert value["optimal_dim", STEP_1, "encoder", d] == trained.opt[d]
     for metric, stage in GAINS:
         assert value[f"{metric}_mean", stage].item() == pytest.approx(value[metric, stage].mean())
@@ -151,20 +219,30 @@ def test_of_seven_sets_one_and_the_average_are_kept(sweep, trained, tasks):
     turned = replace(tasks["stsb"].pairs, scores=5 - tasks["stsb"].pairs.scores)
     seven = {name: Task(name, {"test": turned}) for name in SEVEN_SETS} | tasks
     rows = two_step_rows(sweep, trained, seven, experiment="e", profile="embedded")
-    value = rows[rows["metric"] == "spearman"].set_index(["dataset", "method", "readout", "dim"])["value"]
-    assert set(rows["dataset"]) == {"stsb", AVERAGE} and set(rows["setting"]) == {"test, select_by=encoder"}
+    value = rows[rows["metric"] == "spearman"].set_index(["dataset", "method", "readout", "dim"])[
+        "value"
+    ]
+    assert set(rows["dataset"]) == {"stsb", AVERAGE} and set(rows["setting"]) == {
+        "test, select_by=encoder"
+    }
     for (method, readout, d), score in value["stsb"].items():
         assert value[AVERAGE, method, readout, d] == pytest.approx(-5 / 7 * score)
 
 
 def test_rows_of_figure_2(config, store, sets):
-    trec = {split: data.load("trec", split=split, source="microworld", limit=300) for split in ("train", "test")}
+    trec = {
+        split: data.load("trec", split=split, source="microworld", limit=300)
+        for split in ("train", "test")
+    }
     tasks = {"stsb": Task("stsb", {"test": sets["test"]}), "trec": Task("trec", trec)}
     sweep = train_sweep(config, (8, 4), sets_of(tasks), store)
     rows = dims_rows(sweep, tasks, store, experiment="e", profile="embedded")
     value = rows.set_index(["metric", "dataset", "readout", "dim"]).sort_index()["value"]
     for d in (8, 4):
-        for readout, table in (("pooler", sweep.embeddings(d, d)), ("encoder", sweep.embeddings(d))):
+        for readout, table in (
+            ("pooler", sweep.embeddings(d, d)),
+            ("encoder", sweep.embeddings(d)),
+        ):
             assert value["spearman", "stsb", readout, d] == spearman_of(table, sets["test"])
             assert value["accuracy", "trec", readout, d] > 0
     assert len(value["majority_floor"]) == 1
@@ -178,7 +256,9 @@ def test_the_joint_run_moves_both_parts_of_a_copy_and_is_stored(sweep, store, tr
     parts = [part for cell in sweep.cells.values() for part in (cell.encoder, cell.pooler)]
     before = [copy.deepcopy(part.state_dict()) for part in parts]
     opt, narrow = sweep.cells[trained.opt[4]], sweep.cells[4]
-    train_along = on_page("wang_ablations", "train_along", page=SimpleNamespace(store=store))["train_along"]
+    train_along = on_page("wang_ablations", "train_along", page=SimpleNamespace(store=store))[
+        "train_along"
+    ]
     joint = train_along(opt, narrow)
     for part, weights in zip(parts, before, strict=True):
         assert all(torch.equal(value, weights[name]) for name, value in part.state_dict().items())

@@ -1,4 +1,6 @@
-"""Zhang's pages on a small scale: who may learn from what, one fit for all sizes, every number the task's own."""
+"""Zhang's pages on a small scale: who may learn from what, one fit for all sizes, every number the
+task's own.
+"""
 
 from dataclasses import replace
 
@@ -45,7 +47,14 @@ def tasks(small, store):
 
 @pytest.fixture
 def made(encoder, store):
-    def make(task, methods=("pca", "svd", "grp", "truncate"), settings=BOTH, dims=(4, 8, 16), trained=(), **options):
+    def make(
+        task,
+        methods=("pca", "svd", "grp", "truncate"),
+        settings=BOTH,
+        dims=(4, 8, 16),
+        trained=(),
+        **options,
+    ):
         chosen = {"methods": methods, "settings": settings, "dims": dims, "trained_dims": trained}
         return list(zhang.lines_of(encoder, task, store, **chosen, **options))
 
@@ -55,7 +64,10 @@ def made(encoder, store):
 def test_who_is_fitted_on_what(tasks):
     task = tasks["stsb"]
     train, test = (set(data.texts_of(task.splits[s])) for s in ("train", "test"))
-    assert set(task.fit_texts("inductive")) == train and set(task.fit_texts("transductive")) == train | test
+    assert (
+        set(task.fit_texts("inductive")) == train
+        and set(task.fit_texts("transductive")) == train | test
+    )
     assert task.fit_texts("wiki") == list(dict.fromkeys(task.wiki.texts))
     with pytest.raises(InputError, match=r"wiki.*choose one of inductive, transductive"):
         tasks["trec"].fit_texts("wiki")
@@ -65,13 +77,21 @@ def test_who_is_fitted_on_what(tasks):
 
 
 def test_what_learns_nothing_is_the_same_in_every_setting(made, tasks):
-    lines = made(tasks["stsb"], ("pca", "svd", "grp", "truncate", "autoencoder"), SETTINGS, dims=[8], trained=[0.25])
+    lines = made(
+        tasks["stsb"],
+        ("pca", "svd", "grp", "truncate", "autoencoder"),
+        SETTINGS,
+        dims=[8],
+        trained=[0.25],
+    )
     for method, count in (("GRP", 1), ("Truncate", 1), ("PCA", 3), ("SVD", 3)):
         assert len({x.table.X.tobytes() for x in lines if x.method == method}) == count
     own = [(x.dim, x.setting) for x in lines if x.method == "Autoencoder"]
     assert own == [(8, setting) for setting in BOTH], "sizes of its own, and no wiki"
     alone = made(tasks["stsb"], ("pca", "autoencoder"), dims=[8], trained=[])
-    assert {x.method for x in alone} == {"PCA", "full size"}, "without a size there is no autoencoder"
+    assert {x.method for x in alone} == {"PCA", "full size"}, (
+        "without a size there is no autoencoder"
+    )
     with pytest.raises(InputError, match="unknown method 'tsne'"):
         made(tasks["stsb"], ["tsne"])
 
@@ -81,7 +101,9 @@ def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, task
     table, test = encoder.embed(task.parts, store), task.splits["test"].texts
     for d in (4, 16):
         line = next(x for x in lines if (x.method, x.dim, x.setting) == ("PCA", d, "transductive"))
-        peer = PCA(d, svd_solver="full").fit(table[task.fit_texts("transductive")].astype(np.float64))
+        peer = PCA(d, svd_solver="full").fit(
+            table[task.fit_texts("transductive")].astype(np.float64)
+        )
         expected = peer.transform(table[test].astype(np.float64))
         np.testing.assert_allclose(np.abs(line.table[test]), np.abs(expected), atol=1e-4)
 
@@ -96,7 +118,9 @@ def test_a_variant_stands_beside_its_method(made, tasks):
     expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
     np.testing.assert_allclose(at["KPCA", 8, f"inductive, {zhang.RESCALED}"], expected, rtol=1e-5)
     form = next(x for x in lines if "," in x.setting)
-    assert [x.method for x in lines if zhang.compared(form, x)] == [FULL_SIZE], "variants meet full size alone"
+    assert [x.method for x in lines if zhang.compared(form, x)] == [FULL_SIZE], (
+        "variants meet full size alone"
+    )
 
 
 def test_methods_and_settings_are_compared_once(made, tasks, store):
@@ -108,8 +132,12 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
     assert leads.loc[("SVD − PCA", 8, "inductive"), "value"] == pytest.approx(lead)
     assert "PCA − SVD" not in leads.index.get_level_values(0)
     grp = leads.loc["GRP − GRP"]
-    assert set(grp.index.get_level_values("setting")) == {BETWEEN} and (grp[["value", "ci_low"]] == 0).all(axis=None)
-    assert set(rows.loc[rows["setting"] == "inductive", "n_train"]) == {len(task.fit_texts("inductive"))}
+    assert set(grp.index.get_level_values("setting")) == {BETWEEN} and (
+        grp[["value", "ci_low"]] == 0
+    ).all(axis=None)
+    assert set(rows.loc[rows["setting"] == "inductive", "n_train"]) == {
+        len(task.fit_texts("inductive"))
+    }
 
 
 def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
@@ -128,7 +156,9 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
         np.testing.assert_allclose(np.abs(Z), np.abs(peer.transform(table[test.texts])), atol=1e-4)
         right += [linear_probe(X, train.labels, Z, test.labels, seed=3)] * len(test)
     rows = zhang.reduced_rows(lines, task, store, **SHARED)
-    assert rows.set_index(["method", "setting"]).loc[("PCA", "inductive"), "value"] == pytest.approx(np.mean(right))
+    assert rows.set_index(["method", "setting"]).loc[
+        ("PCA", "inductive"), "value"
+    ] == pytest.approx(np.mean(right))
     both = zhang.in_folds(zhang.load_task("sicke", "microworld", rows=60), 5)
     rows_of = [{split: len(items) for split, items in part.items()} for part in both.folds.values()]
     assert rows_of == [{"train": 108, "dev": 36, "test": 36}] * 5
@@ -139,42 +169,71 @@ def test_pairs_in_folds_are_judged_together(encoder, made, store):
     table = encoder.embed(task.parts, store)
     for part in task.folds.values():
         peer = PCA(4, svd_solver="full").fit(table[part.fit_texts("inductive")].astype(np.float64))
-        X, Y = (normalize(peer.transform(table[side])) for side in (part.pairs.texts1, part.pairs.texts2))
+        X, Y = (
+            normalize(peer.transform(table[side]))
+            for side in (part.pairs.texts1, part.pairs.texts2)
+        )
         by_hand += zip((X * Y).sum(1), part.pairs.scores, strict=True)
     assert len(by_hand) == sum(map(len, task.splits.values())), "every pair once"
-    rows = zhang.reduced_rows(made(task, ["pca"], dims=[4]), task, store, **SHARED).set_index(["method", "setting"])
+    rows = zhang.reduced_rows(made(task, ["pca"], dims=[4]), task, store, **SHARED).set_index(
+        ["method", "setting"]
+    )
     assert rows.loc[("PCA", "inductive"), "value"] == pytest.approx(spearmanr(by_hand)[0])
 
 
-def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_other(made, tasks, store):
+def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_other(
+    made,
+    tasks,
+    store,
+):
     methods = ("pca", "svd", "kpca", "grp", "truncate")
     task, lines = tasks["trec"], made(tasks["trec"], methods, settings=["inductive"])
     rows = zhang.reduced_rows(lines, task, store, **SHARED)
     lines += [replace(line, method="Autoencoder") for line in lines if line.method == "Truncate"]
-    own = rows[(rows["metric"] == "accuracy") & rows["method"].isin(("PCA", "SVD", "KPCA", "GRP", "Truncate"))]
-    at = own.pivot(index="dim", columns="method", values="value").rename(columns={"Truncate": "Autoencoder"})
+    own = rows[
+        (rows["metric"] == "accuracy")
+        & rows["method"].isin(("PCA", "SVD", "KPCA", "GRP", "Truncate"))
+    ]
+    at = own.pivot(index="dim", columns="method", values="value").rename(
+        columns={"Truncate": "Autoencoder"}
+    )
     curves = zhang.curve_rows(lines, task, store, **SHARED)
     found = {metric: part.set_index("method")["value"] for metric, part in curves.groupby("metric")}
     jumps, apart = at.diff().dropna().std(ddof=0), at.sub(at["PCA"], axis=0).abs().mean()
     assert found["roughness"].to_dict() == pytest.approx(jumps.to_dict())
     roughest = jumps.drop("Autoencoder").max()
-    assert found["roughness_lead"]["Autoencoder − others"] == pytest.approx(jumps["Autoencoder"] - roughest)
+    assert found["roughness_lead"]["Autoencoder − others"] == pytest.approx(
+        jumps["Autoencoder"] - roughest
+    )
     assert found[DISTANCE].to_dict() == pytest.approx(apart.drop("PCA").to_dict())
     two = zhang.curve_rows([line for line in lines if line.dim != 16], task, store, **SHARED)
     assert set(two["metric"]) == {DISTANCE}, "two sizes have one difference"
-    four = zhang.curve_rows([line for line in lines if line.method != "KPCA"], task, store, **SHARED)
-    assert set(four["metric"]) == {"roughness", DISTANCE}, "the roughest of three is not the roughest of the other four"
+    four = zhang.curve_rows(
+        [line for line in lines if line.method != "KPCA"],
+        task,
+        store,
+        **SHARED,
+    )
+    assert set(four["metric"]) == {"roughness", DISTANCE}, (
+        "the roughest of three is not the roughest of the other four"
+    )
     swapped = {"PCA": "GRP", "GRP": "PCA"}  # and the autoencoder lacks a size, which is not theirs
     other = [
-        replace(x, method=swapped.get(x.method, x.method)) for x in lines if (x.method, x.dim) != ("Autoencoder", 16)
+        replace(x, method=swapped.get(x.method, x.method))
+        for x in lines
+        if (x.method, x.dim) != ("Autoencoder", 16)
     ]
     turned = zhang.curve_rows(other, task, store, **SHARED).set_index(["metric", "method"])["value"]
-    assert turned[DISTANCE, "GRP"] == pytest.approx(found[DISTANCE]["GRP"]), "whichever is above, at all of their sizes"
+    assert turned[DISTANCE, "GRP"] == pytest.approx(found[DISTANCE]["GRP"]), (
+        "whichever is above, at all of their sizes"
+    )
     ranks = at.rank(axis=1, ascending=False).mean()
     renamed = [replace(line, backbone=name) for name in ("a", "b", "repro-tiny") for line in lines]
     ranked = zhang.curve_rows(renamed, task, store, **SHARED).query(f"metric == '{RANKS}'")
     assert set(ranked["setting"]) == {"a, b"}, "published encoders"
-    assert ranked.set_index("method")["value"].to_dict() == pytest.approx((ranks - ranks["PCA"]).drop("PCA").to_dict())
+    assert ranked.set_index("method")["value"].to_dict() == pytest.approx(
+        (ranks - ranks["PCA"]).drop("PCA").to_dict()
+    )
 
 
 def test_encoders_are_taken_as_published_and_sizes_may_be_shares(small):

@@ -1,4 +1,6 @@
-"""Claims of Zhang et al.: from made-up rows to the verdict they deserve, and the tables a reader sees."""
+"""Claims of Zhang et al.: from made-up rows to the verdict they deserve, and the tables a reader
+sees.
+"""
 
 import math
 from itertools import product
@@ -24,23 +26,48 @@ SIMILARITY = ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-11")
 
 
 def curves_of(over_full, spread):
-    """What is recorded of whole curves: how far each lies from PCA, and ranks among the five less PCA's."""
-    at = np.array([[[over_full(m, encoder, share) for share in SHARES] for encoder in FULL] for m in ZHANG_METHODS])
+    """What is recorded of whole curves: how far each lies from PCA, and ranks among the five less
+    PCA's.
+    """
+    at = np.array(
+        [
+            [[over_full(m, encoder, share) for share in SHARES] for encoder in FULL]
+            for m in ZHANG_METHODS
+        ]
+    )
     ranks, apart = rankdata(-at, axis=0).mean((1, 2)), np.abs(at - at[0]).mean(-1)
     for i, method in enumerate(ZHANG_METHODS[1:], start=1):
         for (k, encoder), setting in product(enumerate(FULL), claims.WITHIN):
-            own = {"backbone": encoder, "setting": setting, "method": method, "metric": claims.DISTANCE}
+            own = {
+                "backbone": encoder,
+                "setting": setting,
+                "method": method,
+                "metric": claims.DISTANCE,
+            }
             yield {**own, **around(apart[i, k], spread)}
         row = {"setting": ", ".join(FULL), "method": method, "metric": claims.RANKS}
         yield {**row, **around(ranks[i] - ranks[0], 100 * spread)}
 
 
-def rows_of(over_full, *, metric="spearman", full=0.8, between=0.0, spread=0.002, seeds=SEEDS, extra=()):
-    """Rows in which `over_full(method, encoder, share)` is a method's lead over full size, with half-width `spread`."""
+def rows_of(
+    over_full,
+    *,
+    metric="spearman",
+    full=0.8,
+    between=0.0,
+    spread=0.002,
+    seeds=SEEDS,
+    extra=(),
+):
+    """Rows in which `over_full(method, encoder, share)` is a method's lead over full size, with
+    half-width `spread`.
+    """
     entries, led = [*extra, *curves_of(over_full, spread)], f"{metric}_lead"
     for encoder, D in FULL.items():
         common = {"backbone": encoder, "dataset": "x", "readout": "encoder", "metric": metric}
-        entries.append({**common, **around(full, spread), "method": FULL_SIZE, "dim": D, "setting": ""})
+        entries.append(
+            {**common, **around(full, spread), "method": FULL_SIZE, "dim": D, "setting": ""}
+        )
         for share in SHARES:
             common["dim"] = int(share * D)
             at = {m: over_full(m, encoder, share) for m in (*ZHANG_METHODS, TRUNCATE)}
@@ -51,7 +78,9 @@ def rows_of(over_full, *, metric="spearman", full=0.8, between=0.0, spread=0.002
                     entries.append({**own, **around(full + lead, spread), "method": method})
                     for other, score in rivals.items():
                         name = f"{method} − {other}"
-                        entries.append({**own, **around(lead - score, spread), "method": name, "metric": led})
+                        entries.append(
+                            {**own, **around(lead - score, spread), "method": name, "metric": led}
+                        )
                 gain = around(0.0, 0.0) if method in ("GRP", TRUNCATE) else around(between, spread)
                 same = {"setting": claims.BETWEEN, "method": f"{method} − {method}", "metric": led}
                 entries.append({**common, **gain, **same})
@@ -62,7 +91,14 @@ def as_printed(method, encoder, share):
     """What the paper says of STS-B, in fractions."""
     if encoder == OURS and method in ("PCA", "KPCA"):
         return 0.03 if share > 0.15 else -0.01
-    return {"PCA": 0.01, "KPCA": 0.009, "SVD": -0.005, "Autoencoder": -0.006, "GRP": -0.02, TRUNCATE: -0.03}[method]
+    return {
+        "PCA": 0.01,
+        "KPCA": 0.009,
+        "SVD": -0.005,
+        "Autoencoder": -0.006,
+        "GRP": -0.02,
+        TRUNCATE: -0.03,
+    }[method]
 
 
 def other_way_round(method, encoder, share):
@@ -71,17 +107,35 @@ def other_way_round(method, encoder, share):
 
 def classified(method, encoder, share):
     """What the paper says of TREC and SICK-E."""
-    at = {"PCA": 0.0, "SVD": -0.001, "KPCA": -0.001, "GRP": -0.05, "Autoencoder": -0.04, TRUNCATE: -0.1}
+    at = {
+        "PCA": 0.0,
+        "SVD": -0.001,
+        "KPCA": -0.001,
+        "GRP": -0.05,
+        "Autoencoder": -0.04,
+        TRUNCATE: -0.1,
+    }
     return at[method] - 0.2 * ((method, encoder) == ("KPCA", MINILM))
 
 
 def spectrum(kernel, value):
-    return [{"metric": "smallest_eigenvalue", "method": f"KPCA, {kernel}", "backbone": MINILM, "value": value}]
+    return [
+        {
+            "metric": "smallest_eigenvalue",
+            "method": f"KPCA, {kernel}",
+            "backbone": MINILM,
+            "value": value,
+        }
+    ]
 
 
 def jumps(value):
     common = {"metric": "roughness_lead", "method": "Autoencoder − others", **around(value)}
-    return [{**common, "backbone": encoder, "setting": setting} for encoder in FULL for setting in claims.WITHIN]
+    return [
+        {**common, "backbone": encoder, "setting": setting}
+        for encoder in FULL
+        for setting in claims.WITHIN
+    ]
 
 
 def said_of(found):
@@ -91,23 +145,37 @@ def said_of(found):
 ACCURACY = {"metric": "accuracy"}
 CASES = {
     "as printed": (
-        *("figure2", as_printed, {"between": 0.02, "extra": spectrum("sigmoid", -1e-4)}),
+        "figure2",
+        as_printed,
+        {"between": 0.02, "extra": spectrum("sigmoid", -1e-4)},
         dict.fromkeys((*SIMILARITY, "S42-9", "S42-12", "S42-14", "C-3"), HOLDS),
     ),
-    "all equal": ("figure2", lambda *_: 0.0, {}, dict.fromkeys(("S42-8", "S42-11"), HOLDS)),  # to a point
+    # To a point
+    "all equal": ("figure2", lambda *_: 0.0, {}, dict.fromkeys(("S42-8", "S42-11"), HOLDS)),
     "the other way round": (
-        *("figure2", other_way_round, {"between": -0.02, "extra": spectrum("rbf", 1e-9)}),
+        "figure2",
+        other_way_round,
+        {"between": -0.02, "extra": spectrum("rbf", 1e-9)},
         dict.fromkeys(SIMILARITY, FAILS),
     ),
     "wide intervals": (
-        *("figure2", as_printed, {"between": 0.01, "spread": 0.2}),
+        "figure2",
+        as_printed,
+        {"between": 0.01, "spread": 0.2},
         dict.fromkeys({*SIMILARITY, "S42-12", "S42-14", "C-3"} - {"S42-7"}, UNSURE),
     ),
     "TREC": (
-        *("figure3", classified, {**ACCURACY, "extra": jumps(0.03)}),
+        "figure3",
+        classified,
+        {**ACCURACY, "extra": jumps(0.03)},
         dict.fromkeys(("S42-1", "S42-3", "S42-5", "S42-6", "S42-8", "S42-10"), HOLDS),
     ),
-    "a calm autoencoder": ("figure3", classified, {**ACCURACY, "extra": jumps(-0.03)}, {"S42-10": FAILS}),
+    "a calm autoencoder": (
+        "figure3",
+        classified,
+        {**ACCURACY, "extra": jumps(-0.03)},
+        {"S42-10": FAILS},
+    ),
     "SICK-E": ("figure4", classified, ACCURACY, {"S42-6": HOLDS, "C-1": ABSENT, "C-2": ABSENT}),
 }
 
@@ -116,7 +184,9 @@ CASES = {
 def test_made_up_rows_get_the_verdicts_they_deserve(case):
     figure, over_full, options, expected = CASES[case]
     found = said_of(getattr(claims, figure)(rows_of(over_full, **options)))
-    assert {claim: found.get(claim) for claim in expected} == {claim: {verdict} for claim, verdict in expected.items()}
+    assert {claim: found.get(claim) for claim in expected} == {
+        claim: {verdict} for claim, verdict in expected.items()
+    }
 
 
 def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
@@ -130,9 +200,15 @@ def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
 def test_ranks_are_judged_over_all_tasks():
     def first(*leads):
         tasks = [rows_of(own).assign(dataset=task) for own, task in zip(leads, TASKS, strict=False)]
-        return [(m.value, m.verdict) for m in claims.figure4(pd.concat(tasks)) if m.claim_id == "ZHANG-S42-13"]
+        return [
+            (m.value, m.verdict)
+            for m in claims.figure4(pd.concat(tasks))
+            if m.claim_id == "ZHANG-S42-13"
+        ]
 
-    assert first(as_printed, as_printed, as_printed) == [(pytest.approx(0.5), HOLDS)], "a rank, not a point"
+    assert first(as_printed, as_printed, as_printed) == [(pytest.approx(0.5), HOLDS)], (
+        "a rank, not a point"
+    )
     assert first(*[other_way_round] * 3)[0][1] == FAILS
     assert first(as_printed, as_printed) == [], "two tasks are not three"
     unranked = rows_of(as_printed).query("setting != 'all-MiniLM-L6-v2, repro-tiny + SimCSE'")
@@ -145,10 +221,17 @@ def test_ranks_of_equal_methods_contradict_the_claim_in_5_of_100_cases_at_most()
     for _ in range(200):
         entries = []
         for task in TASKS:
-            right = rng.standard_normal((n, 1, 1)) + rng.standard_normal((n, len(ZHANG_METHODS), 8)) > -1
+            right = (
+                rng.standard_normal((n, 1, 1)) + rng.standard_normal((n, len(ZHANG_METHODS), 8))
+                > -1
+            )
             scores = Resampled(right.mean(0), np.tensordot(weights, right, axes=1), n)
             ranks = scores.map(lambda of: rankdata(-of, axis=-2).mean(-1))
-            leads = [{"method": m, **(ranks[k] - ranks[0]).columns} for k, m in enumerate(ZHANG_METHODS) if k]
+            leads = [
+                {"method": m, **(ranks[k] - ranks[0]).columns}
+                for k, m in enumerate(ZHANG_METHODS)
+                if k
+            ]
             entries += [{**lead, "dataset": task, "seed": seed} for lead in leads for seed in SEEDS]
         rows = make_rows(entries, metric=claims.RANKS, setting="a, b")
         wrong += next(iter(claims.first_of_five(rows))).verdict == FAILS
@@ -157,8 +240,12 @@ def test_ranks_of_equal_methods_contradict_the_claim_in_5_of_100_cases_at_most()
 
 def test_of_some_claims_folds_of_all_items_speak_alone():
     split, folds = rows_of(as_printed), rows_of(lambda method, encoder, share: -0.05)
-    found = said_of(claims.figure3(pd.concat([split, folds.assign(experiment="zhang_figure3_folds")])))
-    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == said_of(claims.figure3(split))
+    found = said_of(
+        claims.figure3(pd.concat([split, folds.assign(experiment="zhang_figure3_folds")]))
+    )
+    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == said_of(
+        claims.figure3(split)
+    )
 
 
 def test_random_projection_must_be_equal_to_the_last_digit():
@@ -187,22 +274,38 @@ def test_the_smallest_sufficient_size():
 
 
 def seconds(times, *, n_train=11_498, backbone="one"):
-    """Rows of Table 1 from (fit, transform) by method, scikit-learn's; the autoencoders are ours."""
-    whose = {method: "this package" if method.startswith("Auto") else "scikit-learn" for method in times}
+    """Rows of Table 1 from (fit, transform) by method, scikit-learn's; the autoencoders are
+    ours.
+    """
+    whose = {
+        method: "this package" if method.startswith("Auto") else "scikit-learn" for method in times
+    }
     rows = [
-        {"method": method, "setting": whose[method], "metric": f"{what}_seconds", **around(t, t * 0.05)}
+        {
+            "method": method,
+            "setting": whose[method],
+            "metric": f"{what}_seconds",
+            **around(t, t * 0.05),
+        }
         for method, pair in times.items()
         for what, t in zip(("fit", "transform"), pair, strict=True)
     ]
     return make_rows(rows, seed=0, n_train=n_train, backbone=backbone)
 
 
-PRINTED = {"PCA": (2.08, 0.0049), "KPCA": (37.98, 0.7883), "SVD": (2.57, 0.0089), "GRP": (0.03, 0.0080)}
+PRINTED = {
+    "PCA": (2.08, 0.0049),
+    "KPCA": (37.98, 0.7883),
+    "SVD": (2.57, 0.0089),
+    "GRP": (0.03, 0.0080),
+}
 PRINTED |= {"Autoencoder": (101.16, 0.1479), DEEP: (20.0, 0.2), SHALLOW: (10.0, 0.1)}
 
 
 def test_the_printed_seconds_bear_their_claims_out():
-    assert said_of(table1(seconds(PRINTED))) == {claim: {HOLDS} for claim in ("T1-1", "T1-2", "S3-1")}
+    assert said_of(table1(seconds(PRINTED))) == {
+        claim: {HOLDS} for claim in ("T1-1", "T1-2", "S3-1")
+    }
     turned = dict(PRINTED, KPCA=(37.98, 0.001))
     assert FAILS in said_of(table1(seconds(turned)))["T1-2"], "the text's sentence"
 
@@ -215,11 +318,22 @@ def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
         "inference: KPCA by Autoencoder": HOLDS,
     }
     fast = seconds(dict(PRINTED, KPCA=(1.0, 0.001)), n_train=800, backbone="other")
-    assert [m.network for m in table1(pd.concat([seconds(PRINTED), fast])) if m.verdict == ABSENT] == ["other"] * 3
+    assert [
+        m.network for m in table1(pd.concat([seconds(PRINTED), fast])) if m.verdict == ABSENT
+    ] == ["other"] * 3
 
 
 @pytest.mark.parametrize(("lead", "expected"), [(0.0, {HOLDS}), (0.05, {HOLDS, FAILS})])
 def test_depth_is_judged_by_score_too(lead, expected):
-    row = {"metric": "spearman_lead", "method": f"{DEEP} − {SHALLOW}", "dim": 96, "backbone": "one", **around(lead)}
-    rows = pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
+    row = {
+        "metric": "spearman_lead",
+        "method": f"{DEEP} − {SHALLOW}",
+        "dim": 96,
+        "backbone": "one",
+        **around(lead),
+    }
+    rows = pd.concat(
+        [seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])],
+        ignore_index=True,
+    )
     assert said_of(table1(rows))["S3-1"] == expected

@@ -1,7 +1,9 @@
-"""What Li et al. (2025) claim of the use of ESE, and what rows measure of it: Table 3, Figures 6 and 7.
+"""What Li et al. (2025) claim of the use of ESE, and what rows measure of it: Table 3, Figures 6
+and 7.
 
-Table 3 is judged by exact match where answers were generated, else by two proxies that have no printed size. The claim
-on Figure 7 is made of distances in a map and holds only if measures without a map agree (audit E16), so both judge it.
+Table 3 is judged by exact match where answers were generated, else by two proxies that have no
+printed size. The claim on Figure 7 is made of distances in a map and holds only if measures without
+a map agree (audit E16), so both judge it.
 """
 
 from collections.abc import Iterator
@@ -22,19 +24,26 @@ FOUND = {
     "answer_in_context": "the first paragraph holds the answer",
     "hit@1": "the first paragraph is a supporting one",
 }
-"""metrics of Table 3 that claims are judged by, each 0 or 1 for a question, in words"""
+"""Metrics of Table 3 that claims are judged by, each 0 or 1 for a question, in words."""
 EXACT, *PROXIES = FOUND
 MEAN = "mean over sizes"  # end of the setting of the ratios that are averaged over sizes
 PER_CENT = 10.0  # what counts as equal time: runs on one idle machine differ by several per cent
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
-"""agreement of a prefix with the whole, without a map"""
+"""Agreement of a prefix with the whole, without a map."""
 
 
 def table3(rows: pd.DataFrame) -> list[Measurement]:
-    """ESE-T3-1 … 3: the order of the lines at every size, where the lead is largest, and the lead at half depth."""
+    """ESE-T3-1 … 3: the order of the lines at every size, where the lead is largest, and the lead
+    at half depth.
+    """
     networks = [own for _, own in rows.groupby("backbone", sort=False)]
     judged = {metric: [own for own in networks if metric in metrics_of(own)] for metric in FOUND}
-    return [m for metric, own in judged.items() if own for m in measured(list(searched(metric)), pd.concat(own))]
+    return [
+        m
+        for metric, own in judged.items()
+        if own
+        for m in measured(list(searched(metric)), pd.concat(own))
+    ]
 
 
 def metrics_of(rows: pd.DataFrame) -> list[str]:
@@ -51,10 +60,21 @@ def searched(metric: str) -> Iterator[Judge]:
 
     searches = {"metric": f"{metric}_lead", "dataset": "hotpotqa"}
     for winner, rival in ((ESE, MRL), (MRL, RAW)):
-        what, query = f"smallest lead of {winner} over {rival} ({{dim}} dims)", lead(winner, rival, **searches)
-        yield rule("ESE-T3-1", what, f"{query} and layer == @last", min(printed_leads(winner, rival)))
+        what, query = (
+            f"smallest lead of {winner} over {rival} ({{dim}} dims)",
+            lead(winner, rival, **searches),
+        )
+        yield rule(
+            "ESE-T3-1",
+            what,
+            f"{query} and layer == @last",
+            min(printed_leads(winner, rival)),
+        )
     for rival in RIVALS:
-        what = f"lead of ESE over {rival} at the smallest size less that at {{dim}} dims, the largest other"
+        what = (
+            f"lead of ESE over {rival} at the smallest size less that at {{dim}} "
+            "dims, the largest other"
+        )
         query = lead(ESE, rival, f"{metric}_lead_drop", "hotpotqa")
         smallest, *others = printed_leads(ESE, rival)
         yield rule("ESE-T3-2", what, f"{query} and layer == @last", smallest - max(others))
@@ -78,12 +98,16 @@ def printed_half(rival: str) -> float:
 
 
 def ratios(rows: pd.DataFrame, metric: str, **where: Any) -> pd.DataFrame:
-    """Ratios of one kind, means over runs: method, layer, dim, setting, value, ci_low and ci_high."""
+    """Ratios of one kind, means over runs: method, layer, dim, setting, value, ci_low and
+    ci_high.
+    """
     return over_seeds(only(rows, metric=metric, **where), ["method", "layer", "dim", "setting"])
 
 
 def figure6(rows: pd.DataFrame) -> list[Measurement]:
-    """ESE-F6-1 and F6-2: equal time at equal depth, less for shorter embeddings, and whether ESE's are found sooner."""
+    """ESE-F6-1 and F6-2: equal time at equal depth, less for shorter embeddings, and whether ESE's
+    are found sooner.
+    """
     found = []
     for backbone, own in rows.groupby("backbone", sort=False):
         seeds, pair = int(own["seed"].nunique()), f"{ESE} / {MRL}"
@@ -91,18 +115,29 @@ def figure6(rows: pd.DataFrame) -> list[Measurement]:
         if len(depth):
             worst = depth.loc[np.log(depth["value"]).abs().idxmax()]
             value, low, high = (100 * (float(worst[c]) - 1) for c in ("value", "ci_low", "ci_high"))
-            what = f"encoding, ESE's seconds less MRL's in per cent, where they differ most (layer {worst['layer']})"
-            said: dict[str, Any] = {"margin": PER_CENT, "seeds": seeds, "what": f"{backbone}: {what}"}
+            what = (
+                "encoding, ESE's seconds less MRL's in per cent, where they differ most "
+                f"(layer {worst['layer']})"
+            )
+            said: dict[str, Any] = {
+                "margin": PER_CENT,
+                "seeds": seeds,
+                "what": f"{backbone}: {what}",
+            }
             found.append(Measurement("ESE-F6-1", "sameness", value, low, high, **said))
         faster = []
         if len(size) and pair in set(own["method"]):
             least = size.loc[size["value"].idxmin()]
             where = f"{int(least['dim'])} dims, smallest of the lines ({least['method']})"
-            faster.append((least, f"encoding and search at full size by the same at {where}, times", 1))
+            faster.append(
+                (least, f"encoding and search at full size by the same at {where}, times", 1)
+            )
         for rival in RIVALS:
             total = ratios(own, "total_ratio", method=f"{ESE} / {rival}")
             for _, mean in total[total["setting"].str.endswith(MEAN)].iterrows():
-                faster.append((mean, f"encoding and search, ESE by {rival}, mean over sizes, times", -1))
+                faster.append(
+                    (mean, f"encoding and search, ESE by {rival}, mean over sizes, times", -1)
+                )
         for row, what, side in faster:
             value, low, high = (float(row[c]) for c in ("value", "ci_low", "ci_high"))
             said = {"null": 1.0, "direction": side, "seeds": seeds, "what": f"{backbone}: {what}"}
@@ -111,14 +146,19 @@ def figure6(rows: pd.DataFrame) -> list[Measurement]:
 
 
 def figure7(rows: pd.DataFrame) -> list[Measurement]:
-    """ESE-F7-1: distances in the map, and agreement without one, at the map's prefix, against both rivals."""
+    """ESE-F7-1: distances in the map, and agreement without one, at the map's prefix, against both
+    rivals.
+    """
     found = []
     for backbone, own in rows.groupby("backbone", sort=False):
         for rival in RIVALS:
             pair = only(own, method=f"{ESE} − {rival}")
             maps = only(pair, metric="map_distance_lead")
             for (dim, setting), at in maps.groupby(["dim", "setting"], sort=False):
-                what = f"{backbone}: distance of full and first {dim} in the map, ESE less {rival} ({setting})"
+                what = (
+                    f"{backbone}: distance of full and first {dim} in the map, ESE less "
+                    f"{rival} ({setting})"
+                )
                 found.append(effect("ESE-F7-1", scaled(estimate(at), 0.01), what, direction=-1))
             for metric, words in MEASURES.items():
                 at = only(pair, metric=f"{metric}_lead")

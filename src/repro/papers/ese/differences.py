@@ -1,4 +1,5 @@
-"""What ESE's lines and variants differ by: the switches of each variant, and differences as tables and figures.
+"""What ESE's lines and variants differ by: the switches of each variant, and differences as tables
+and figures.
 
 A variant of Table 2, Figure 5 or the audit is the printed form of ESE with one thing changed.
 """
@@ -36,19 +37,22 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "E6 randomised": {"dependency": "per_batch", "decomposition": "randomized"},
     "E8 literal weights": {"layer_weights": "learned_literal"},
     "as released": {
-        switch: value for switch, value in vars(CODE).items() if value != getattr(EspressoConfig(), switch)
+        switch: value
+        for switch, value in vars(CODE).items()
+        if value != getattr(EspressoConfig(), switch)
     },
 }
-"""what every variant sets otherwise than the printed form; names stay, since the audit quotes them"""
+"""What every variant sets otherwise than the printed form; names stay, since the audit quotes them.
+"""
 REFERENCES = {name: ESE_DEFAULT for name in VARIANTS if name != ESE_DEFAULT} | {
     "E5 embeddings, centred": "embeddings",
     "E6 randomised": PER_BATCH,
 }
-"""the variant that each differs from in one thing"""
+"""The variant that each differs from in one thing."""
 AUDITED = tuple(name for name in VARIANTS if name.startswith(("E", "as released")))
-"""variants that the audit quotes"""
+"""Variants that the audit quotes."""
 FEW = (ESE_DEFAULT, "embeddings", "no compression", "uniform weights", "as released")
-"""variants that the embedded profile trains: the least that the table's three questions need"""
+"""Variants that the embedded profile trains: the least that the table's three questions need."""
 
 
 def form_of(variant: str) -> EspressoConfig:
@@ -57,9 +61,11 @@ def form_of(variant: str) -> EspressoConfig:
 
 
 def what_is_read(config: EspressoConfig, n_layers: int) -> EspressoConfig:
-    """The same objective on a network of `n_layers` blocks, with each switch that changes nothing there at its default.
+    """The same objective on a network of `n_layers` blocks, with each switch that changes nothing
+    there at its default.
 
-    A network of two blocks has one shallow layer: its weight is 1 either way, and a sum of one is its mean.
+    A network of two blocks has one shallow layer: its weight is 1 either way, and a sum of one is
+    its mean.
     """
     read = config
     if len(shallow_layers(n_layers + 1, config)) <= 1:
@@ -74,38 +80,73 @@ def what_is_read(config: EspressoConfig, n_layers: int) -> EspressoConfig:
 
 
 def same_training(names: Sequence[str], n_layers: int) -> dict[str, str]:
-    """Variants that are the same training as an earlier one on a network so deep, with that earlier one."""
+    """Variants that are the same training as an earlier one on a network so deep, with that earlier
+    one.
+    """
     first: dict[EspressoConfig, str] = {}
-    earlier = {name: first.setdefault(what_is_read(form_of(name), n_layers), name) for name in names}
+    earlier = {
+        name: first.setdefault(what_is_read(form_of(name), n_layers), name) for name in names
+    }
     return {name: other for name, other in earlier.items() if name != other}
 
 
 # Tables and figures of differences
 
 
-def difference_rows(rows: pd.DataFrame, references: Mapping[str, str], *, every_size: bool = False) -> pd.DataFrame:
-    """Each variant less what it differs from, where the two were compared, at both places, in the variants' order."""
+def difference_rows(
+    rows: pd.DataFrame,
+    references: Mapping[str, str],
+    *,
+    every_size: bool = False,
+) -> pd.DataFrame:
+    """Each variant less what it differs from, where the two were compared, at both places, in the
+    variants' order.
+    """
     found = parsed(at_places(rows, "spearman_lead", every_size=every_size))
-    found = found[found["rival"] == found["winner"].map(references)].assign(variant=lambda own: own["winner"])
-    return found.sort_values("variant", key=lambda names: names.map(list(references).index), kind="stable")
+    found = found[found["rival"] == found["winner"].map(references)].assign(
+        variant=lambda own: own["winner"]
+    )
+    return found.sort_values(
+        "variant", key=lambda names: names.map(list(references).index), kind="stable"
+    )
 
 
 def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: str) -> pd.DataFrame:
     """The same for the reader: a line per variant and place, a column per size."""
-    cells = difference_rows(rows, references, every_size=True).assign(against=lambda own: own["rival"])
+    cells = difference_rows(rows, references, every_size=True).assign(
+        against=lambda own: own["rival"]
+    )
     dims = sorted(cells["dim"].unique(), reverse=True)
     orders = {"variant": list(references), "place": list(PLACES), "dim": dims}
     names = {str(dim): f"{kind}, {dim} dims" for dim in dims}
-    return wide(cells, ["variant", "against", "place"], "dim", difference, orders=orders, names=names)
+    return wide(
+        cells,
+        ["variant", "against", "place"],
+        "dim",
+        difference,
+        orders=orders,
+        names=names,
+    )
 
 
 def rank_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Numerical rank of dependency matrices by layer: median, smallest and largest, and S₂/S₁ (audit E4)."""
+    """Numerical rank of dependency matrices by layer: median, smallest and largest, and S₂/S₁
+    (audit E4).
+    """
     keys = ["backbone", "layer", "dim", "setting"]
     found = only(rows, metric="numerical_rank").groupby(keys, sort=False)
-    table = found.agg(median=("value", "median"), smallest=("ci_low", "min"), largest=("ci_high", "max")).astype(int)
+    table = found.agg(
+        median=("value", "median"),
+        smallest=("ci_low", "min"),
+        largest=("ci_high", "max"),
+    ).astype(int)
     ratio = only(rows, metric="second_share").groupby(keys)["value"].mean().map("{:.1e}".format)
-    names = {"dim": "size", "setting": "matrix", "median": "rank, median", "ratio": "second by first"}
+    names = {
+        "dim": "size",
+        "setting": "matrix",
+        "median": "rank, median",
+        "ratio": "second by first",
+    }
     return table.join(ratio.rename("ratio")).reset_index().rename(columns=names)
 
 
@@ -117,13 +158,24 @@ def repeat_table(rows: pd.DataFrame) -> pd.DataFrame:
         "last_cosine": "the last one's, %",
         "subspace_overlap": "overlap of the two spaces, %",
     }
-    cells, names = rows[rows["metric"].isin(list(names))], names | {"dim": "k", "setting": "decomposition"}
-    return wide(cells, ["backbone", "dim", "setting"], "metric", orders={"metric": list(names)}, names=names)
+    cells, names = (
+        rows[rows["metric"].isin(list(names))],
+        names | {"dim": "k", "setting": "decomposition"},
+    )
+    return wide(
+        cells,
+        ["backbone", "dim", "setting"],
+        "metric",
+        orders={"metric": list(names)},
+        names=names,
+    )
 
 
 @drawing
 def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
-    """Differences with their intervals (fractions), a line per variant, a panel per place (Tables 1 and 2)."""
+    """Differences with their intervals (fractions), a line per variant, a panel per place (Tables 1
+    and 2).
+    """
     found = points(frame.assign(kind=kind), ["variant", "place"])
     names, places = list(dict.fromkeys(found["variant"])), list(dict.fromkeys(found["place"]))
     figure, axes = new_figure(1, len(places), height=1.6 + 0.34 * len(names), sharey=True)
@@ -132,7 +184,15 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
         own = found[found["place"] == place].set_index("variant").reindex(names)
         reach = np.abs(np.vstack([own["value"] - own["low"], own["high"] - own["value"]]))
         if np.isfinite(reach).any():
-            panel.errorbar(own["value"], y, xerr=reach, fmt="none", ecolor=GREY, elinewidth=1.4, capsize=0)
+            panel.errorbar(
+                own["value"],
+                y,
+                xerr=reach,
+                fmt="none",
+                ecolor=GREY,
+                elinewidth=1.4,
+                capsize=0,
+            )
         panel.plot(own["value"], y, linestyle="none", markersize=6, **look(i))
         panel.axvline(0, color=GREY, linewidth=1.0)
         panel.set_yticks(y, names, fontsize=10.5)
@@ -140,5 +200,7 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
         panel.grid(visible=False, axis="y")
     axes[0].invert_yaxis()
     figure.supxlabel(xlabel, fontsize=12)
-    figure.alt = f"{xlabel} of {', '.join(names)}, {' and '.join(places)}, with intervals; numbers: {kind}"
+    figure.alt = (
+        f"{xlabel} of {', '.join(names)}, {' and '.join(places)}, with intervals; numbers: {kind}"
+    )
     return figure

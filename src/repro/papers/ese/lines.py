@@ -1,14 +1,18 @@
-"""The lines of ESE's comparison, and their scores at every layer and size: Tables 1 and 2, Figures 3 and 4.
+"""The lines of ESE's comparison, and their scores at every layer and size: Tables 1 and 2, Figures
+3 and 4.
 
-RAW is the backbone untouched. `RAW + NLI` is the control that the paper lacks: AnglE on the pairs that MRL and ESE
-see, but without any scaling, so that what the pairs teach can be told from what the scaling does (audit E10).
+RAW is the backbone untouched. `RAW + NLI` is the control that the paper lacks: AnglE on the pairs
+that MRL and ESE see, but without any scaling, so that what the pairs teach can be told from what
+the scaling does (audit E10).
 
-One pass of each network gives all layers; sizes are prefixes. All cells are scored on shared resamples of the pairs, so
-a difference of lines, a step between layers or a mean over sizes has the interval of the same arithmetic on them.
+One pass of each network gives all layers; sizes are prefixes. All cells are scored on shared
+resamples of the pairs, so a difference of lines, a step between layers or a mean over sizes has the
+interval of the same arithmetic on them.
 
-Metrics: `spearman` of every cell; `spearman_lead` of one line over another; `spearman_step` from a layer to the next;
-`spearman_change` of a size against another; `spearman_drop` from the last layer to the middle one, `drop_lead` of two
-lines' drops; `depth_lead`, how much larger a lead is over the lower half of the layers than at the last.
+Metrics: `spearman` of every cell; `spearman_lead` of one line over another; `spearman_step` from a
+layer to the next; `spearman_change` of a size against another; `spearman_drop` from the last layer
+to the middle one, `drop_lead` of two lines' drops; `depth_lead`, how much larger a lead is over the
+lower half of the layers than at the last.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +69,9 @@ class LayeredEncoder(Named):
 
 
 def compression_size(hidden_dim: int) -> int:
-    """ESE's k for a backbone: the power of two nearest to the paper's share of the hidden size, 128 of 768."""
+    """ESE's k for a backbone: the power of two nearest to the paper's share of the hidden size, 128
+    of 768.
+    """
     return max(2, int(2 ** round(log2(hidden_dim * PAPER_SHARE))))
 
 
@@ -81,13 +87,15 @@ def sizes(hidden_dim: int, dims: Sequence[int] | None = None) -> list[int]:
 
 
 def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> TrainConfig:
-    """The training behind a method: `base` with the method's objective, and nothing that the objective does not read.
+    """The training behind a method: `base` with the method's objective, and nothing that the
+    objective does not read.
 
     A `size` of None is the paper's share of the hidden size.
     """
     one_of(method, [*ESE_METHODS[1:], ESE_CODE], "trained method")
     hidden_dim = hidden_dim_of(base)
-    # a setting that is not read must not name another cell, or pages would train what the store already holds
+    # a setting that is not read must not name another cell, or pages would train what the store
+    # already holds
     plain = replace(base, objective="angle", dim=hidden_dim, prefixes=(), espresso=EspressoConfig())
     if method == CONTROL:
         return plain
@@ -98,9 +106,14 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
 
 
 def ese_lines(
-    base: TrainConfig, store: Store, *, methods: Sequence[str] = ESE_METHODS, size: int | None = None
+    base: TrainConfig,
+    store: Store,
+    *,
+    methods: Sequence[str] = ESE_METHODS,
+    size: int | None = None,
 ) -> list[LayeredEncoder]:
-    """The lines of some methods, in their order; those that the store does not hold are trained, side by side.
+    """The lines of some methods, in their order; those that the store does not hold are trained,
+    side by side.
 
     Of `base` the objective and the dim are not read; `size` is ESE's compressed size k.
     """
@@ -112,15 +125,32 @@ def ese_lines(
 def trained_lines(configs: dict[str, TrainConfig], store: Store) -> list[LayeredEncoder]:
     """A line for every named configuration; equal ones share a training."""
     return [
-        LayeredEncoder(name, partial(getattr, cell, "encoder"), cell.key, config.backbone, config.sentences, cell)
-        for (name, config), cell in zip(configs.items(), train_all(list(configs.values()), store), strict=True)
+        LayeredEncoder(
+            name,
+            partial(getattr, cell, "encoder"),
+            cell.key,
+            config.backbone,
+            config.sentences,
+            cell,
+        )
+        for (name, config), cell in zip(
+            configs.items(),
+            train_all(list(configs.values()), store),
+            strict=True,
+        )
     ]
 
 
 def raw_line(base: TrainConfig) -> LayeredEncoder:
-    """The untouched backbone, read with the pooling and down to the depth that the others are trained with."""
-    plain = replace(base, objective="angle", lora=None, dropout=None)  # what their trainings start from
-    identity, read = states_identity(base.backbone, base.pooling), ("bidirectional", "final_norm", "layers")
+    """The untouched backbone, read with the pooling and down to the depth that the others are
+    trained with.
+    """
+    # What their trainings start from
+    plain = replace(base, objective="angle", lora=None, dropout=None)
+    identity, read = (
+        states_identity(base.backbone, base.pooling),
+        ("bidirectional", "final_norm", "layers"),
+    )
     if any(getattr(base, name) != getattr(TrainConfig(), name) for name in read):
         identity = digest({"states": identity, **{name: getattr(base, name) for name in read}})
     return LayeredEncoder(RAW, partial(fresh_encoder, plain), identity, base.backbone)
@@ -131,7 +161,9 @@ def raw_line(base: TrainConfig) -> LayeredEncoder:
 
 @dataclass(frozen=True)
 class LayerScores:
-    """Spearman of lines × layers × dims on each dataset; the mean over the sets is a dataset of its own."""
+    """Spearman of lines × layers × dims on each dataset; the mean over the sets is a dataset of its
+    own.
+    """
 
     lines: tuple[LayeredEncoder, ...]
     layers: tuple[int, ...]  # 0 … L; the embedding output, layer 0, is not resampled
@@ -150,7 +182,9 @@ class LayerScores:
 
     @property
     def shallow(self) -> list[int]:
-        """The layers of `≺ Avg.`: those below the last, of the last twelve; never the embedding output, layer 0."""
+        """The layers of `≺ Avg.`: those below the last, of the last twelve; never the embedding
+        output, layer 0.
+        """
         return list(range(max(1, self.layers[-1] - DEEPEST + 1), self.layers[-1]))
 
     def by_size(self, scores: Resampled, **common: Any) -> Rows:
@@ -158,7 +192,9 @@ class LayerScores:
         yield from ({**common, "dim": dim, **scores[i].columns} for i, dim in enumerate(self.dims))
 
     def at(self, layers: Sequence[int], scores: Resampled, dataset: str, **common: Any) -> Rows:
-        """A line or lead (layers, dims) at some layers and, where the dataset is judged, over the shallow ones."""
+        """A line or lead (layers, dims) at some layers and, where the dataset is judged, over the
+        shallow ones.
+        """
         for layer in layers:
             yield from self.by_size(scores[layer], dataset=dataset, layer=layer, **common)
         if self.shallow and dataset in self.judged:
@@ -166,7 +202,9 @@ class LayerScores:
             yield from self.by_size(scores[self.shallow].mean(-2), dataset=below, **common)
 
     def rows(self, layers: Sequence[int]) -> Rows:
-        """The scores of every line on every dataset at some layers, and their means over the shallow ones."""
+        """The scores of every line on every dataset at some layers, and their means over the
+        shallow ones.
+        """
         for dataset, scores in self.scores.items():
             for i, line in enumerate(self.lines):
                 yield from self.at(layers, scores[i], dataset, metric="spearman", **line.columns)
@@ -181,30 +219,43 @@ def score_lines(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> LayerScores:
-    """Score lines of one shape at every layer and size on all sets; one pass of the texts for each line.
+    """Score lines of one shape at every layer and size on all sets; one pass of the texts for each
+    line.
 
     The full size is added to `dims`; all of `SEVEN_SETS` have an average.
     """
     tables = [line.states(all_texts(list(sets.values())), store) for line in lines]
     shapes = {(table.layers, table.hidden_dim) for table in tables}
     if len(shapes) != 1:
-        raise InputError(f"lines have layers and sizes {sorted(shapes)}: score networks of one shape together")
+        raise InputError(
+            f"lines have layers and sizes {sorted(shapes)}: score networks of one shape together"
+        )
     ((layers, hidden_dim),) = shapes
     sizes = sorted({*dims, hidden_dim})
     scores = {}
     for name, pairs in progress_bar(sets.items(), desc="scoring", show=True):
         cosines = np.array(
             [
-                [prefix_cosines(table.at(i)[pairs.texts1], table.at(i)[pairs.texts2], sizes) for i in layers]
+                [
+                    prefix_cosines(table.at(i)[pairs.texts1], table.at(i)[pairs.texts2], sizes)
+                    for i in layers
+                ]
                 for table in tables
             ]
         )  # (lines, layers, dims, pairs)
         draw = partial(spearman_draws, gold=pairs.scores, subsets=pairs.subsets, seed=seed)
-        value, draws = np.full(cosines.shape[:3], np.nan), np.full((resamples, *cosines.shape[:3]), np.nan)
+        value, draws = (
+            np.full(cosines.shape[:3], np.nan),
+            np.full((resamples, *cosines.shape[:3]), np.nan),
+        )
         above = cosines[:, 1:]
-        drawn, shape = draw(list(above.reshape(-1, len(pairs))), resamples=resamples), above.shape[:3]
+        drawn, shape = (
+            draw(list(above.reshape(-1, len(pairs))), resamples=resamples),
+            above.shape[:3],
+        )
         value[:, 1:], draws[:, :, 1:] = drawn.value.reshape(shape), drawn.draws.reshape(-1, *shape)
-        for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):  # under `cls` pooling it is one constant vector
+        # Under `cls` pooling it is one constant vector
+        for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):
             value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1).value[0]
         scores[name] = Resampled(value, draws, len(pairs))
     if set(sets) == set(SEVEN_SETS):
@@ -215,11 +266,15 @@ def score_lines(
 def depth_rows(scored: LayerScores, *, reference: int | None = None, **shared: Any) -> pd.DataFrame:
     """All scores of some lines, and their comparisons on the average of the sets.
 
-    `spearman_change` compares with the size `reference`, ESE's compressed one; None is the full size.
+    `spearman_change` compares with the size `reference`, ESE's compressed one; None is the full
+    size.
     """
     against = scored.dims[-1] if reference is None else reference
     if against not in scored.dims:
-        raise InputError(f"reference is {against}: choose one of the sizes scored, {', '.join(map(str, scored.dims))}")
+        raise InputError(
+            f"reference is {against}: choose one of the sizes scored, "
+            f"{', '.join(map(str, scored.dims))}"
+        )
     rows = [*scored.rows(scored.layers)]
     for dataset in scored.scores:
         rows += _leads(scored, dataset)
@@ -228,15 +283,22 @@ def depth_rows(scored: LayerScores, *, reference: int | None = None, **shared: A
 
 
 def _leads(scored: LayerScores, dataset: str) -> Rows:
-    """Every line less each earlier one, as in `ESE − RAW`: everywhere if the dataset is judged, else at the last layer.
+    """Every line less each earlier one, as in `ESE − RAW`: everywhere if the dataset is judged,
+    else at the last layer.
 
-    And where it is judged, the drop to half depth against the other's, and where the lead is larger.
+    And where it is judged, the drop to half depth against the other's, and where the lead is
+    larger.
     """
     scores, last, half = scored.scores[dataset], scored.layers[-1], scored.half
     for b, a in combinations(range(len(scored.lines)), 2):
         lead, common = scores[a] - scores[b], scored.lines[a].less(scored.lines[b])
         if dataset not in scored.judged:
-            at = {"dataset": dataset, "layer": last, "dim": scored.dims[-1], "metric": "spearman_lead"}
+            at = {
+                "dataset": dataset,
+                "layer": last,
+                "dim": scored.dims[-1],
+                "metric": "spearman_lead",
+            }
             yield {**common, **at, **lead[-1, -1].columns}
             continue
         yield from scored.at(scored.layers[1:], lead, dataset, metric="spearman_lead", **common)
@@ -248,17 +310,28 @@ def _leads(scored: LayerScores, dataset: str) -> Rows:
 
 
 def _within(scored: LayerScores, dataset: str, reference: int) -> Rows:
-    """A line against itself: from layer to layer, from size to size, from the last layer to the middle one."""
+    """A line against itself: from layer to layer, from size to size, from the last layer to the
+    middle one.
+    """
     last, half, full = scored.layers[-1], scored.half, scored.dims[-1]
     for i, line in enumerate(scored.lines):
         own, common = scored.scores[dataset][i], {**line.columns, "dataset": dataset}
         for below, layer in pairwise(scored.layers[1:]):
             step = (own[layer, -1] - own[below, -1]).columns
             yield {**common, "layer": layer, "dim": full, "metric": "spearman_step", **step}
-        change = {"layer": last, "metric": "spearman_change", "setting": f"against {reference} dims"}
+        change = {
+            "layer": last,
+            "metric": "spearman_change",
+            "setting": f"against {reference} dims",
+        }
         for j, dim in enumerate(scored.dims):
             if dim != reference:
                 less = own[-1, j] - own[-1, scored.dims.index(reference)]
                 yield {**common, **change, "dim": dim, **less.columns}
         if half < last:
-            yield from scored.by_size(own[-1] - own[half], layer=half, metric="spearman_drop", **common)
+            yield from scored.by_size(
+                own[-1] - own[half],
+                layer=half,
+                metric="spearman_drop",
+                **common,
+            )

@@ -1,6 +1,8 @@
-"""Which positives teach most: dropout, synonyms, back-translation, exact paraphrases and their mixture (§7.7).
+"""Which positives teach most: dropout, synonyms, back-translation, exact paraphrases and their
+mixture (§7.7).
 
-One training for each way and seed, on the same sentences in the same order for the same number of steps.
+One training for each way and seed, on the same sentences in the same order for the same number of
+steps.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +35,10 @@ from rivals.wordings import Positives, drop_equal, token_overlap
 DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
 PARAPHRASE, MIXTURE = "paraphrase", "mixture"
 WAYS = (DROPOUT, SYNONYM, BACK_TRANSLATION, PARAPHRASE, MIXTURE)
-"""the proposal's three, exact paraphrases where the meaning is known, and each of them in turn"""
+"""The proposal's three, exact paraphrases where the meaning is known, and each of them in turn."""
 LINES = (UNTRAINED, *WAYS)
-"""of figures and tables; each keeps its look from figure to figure, whichever others are at hand"""
+"""Of figures and tables; each keeps its look from figure to figure, whichever others are at hand.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class Augmentation:
 
 
 def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[wordings.Lexicon | None, str]:
-    """The lexicon for a source of data, if it has one, and what it is: the user's, the generator's, or neighbours."""
+    """The lexicon for a source of data, if it has one, and what it is: the user's, the generator's,
+    or neighbours.
+    """
     if lexicon is not None:
         return wordings.read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
     if source == "microworld":
@@ -60,7 +65,9 @@ def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[wordings.Le
     except InputError:
         return None, "neither a lexicon nor word vectors at hand: name one as lexicon"
     assert isinstance(vectors, WordVectors)
-    return wordings.neighbour_lexicon(vectors), "nearest GloVe vectors: related words, not always synonyms"
+    return wordings.neighbour_lexicon(
+        vectors
+    ), "nearest GloVe vectors: related words, not always synonyms"
 
 
 def make_augmentations(
@@ -77,17 +84,22 @@ def make_augmentations(
 ) -> list[Augmentation]:
     """Every way with its positives for the sentences; a wording that says nothing new is dropped.
 
-    The mixture is of all others that are at hand. Of two translators, folders or hub ids, one leads there, one back.
+    The mixture is of all others that are at hand. Of two translators, folders or hub ids, one leads
+    there, one back.
     """
 
     def dropout() -> tuple[Positives | None, str]:
-        return tuple(sentences), "the sentence again, under another dropout mask"  # here equality is the method
+        # Here equality is the method
+        return tuple(sentences), "the sentence again, under another dropout mask"
 
     def synonym() -> tuple[Positives | None, str]:
         words, note = choose_lexicon(source, lexicon)
         if words is None:
             return None, note
-        return drop_equal(sentences, wordings.synonyms(sentences, words, p=p, seed=seed)), f"{note}; p = {p:g}"
+        return drop_equal(
+            sentences,
+            wordings.synonyms(sentences, words, p=p, seed=seed),
+        ), f"{note}; p = {p:g}"
 
     def back_translation() -> tuple[Positives | None, str]:
         if not translators:
@@ -107,20 +119,33 @@ def make_augmentations(
     for name in names:
         one_of(name, WAYS, "augmentation")
     if translators and len(translators) != 2:
-        raise InputError(f"translators is {list(translators)}: expected two networks, one there and one back")
+        raise InputError(
+            f"translators is {list(translators)}: expected two networks, one there and one back"
+        )
     makers = dict(zip(WAYS, (dropout, synonym, back_translation, paraphrase), strict=False))
     ways = [Augmentation(name, *make()) for name, make in makers.items() if name in names]
     if MIXTURE in names:
         made = {way.name: way.positives for way in ways if way.positives is not None}
         mixed = wordings.mixture(made, seed=seed) if len(made) > 1 else None
-        ways.append(Augmentation(MIXTURE, mixed, f"each of {', '.join(made)}" if mixed else "nothing at hand to mix"))
+        ways.append(
+            Augmentation(
+                MIXTURE,
+                mixed,
+                f"each of {', '.join(made)}" if mixed else "nothing at hand to mix",
+            )
+        )
     return ways
 
 
 def train_augmented(
-    config: TrainConfig, sentences: Sequence[str], augmentation: Augmentation, store: Store
+    config: TrainConfig,
+    sentences: Sequence[str],
+    augmentation: Augmentation,
+    store: Store,
 ) -> TrainedCell:
-    """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages."""
+    """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE
+    cell of other pages.
+    """
     assert augmentation.positives is not None
     if augmentation.name == DROPOUT:
         return train_cell(config, store)
@@ -129,8 +154,14 @@ def train_augmented(
     return train_cell(config, store, examples=examples, other=other)
 
 
-def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentation]], **shared: Any) -> pd.DataFrame:
-    """Share of the sentences that have a positive, and how many words the two share, by augmentation and seed."""
+def wording_rows(
+    sentences: Sequence[str],
+    made: Mapping[int, Sequence[Augmentation]],
+    **shared: Any,
+) -> pd.DataFrame:
+    """Share of the sentences that have a positive, and how many words the two share, by
+    augmentation and seed.
+    """
     rows: list[dict[str, Any]] = []
     for seed, augmentation in ((s, a) for s, augmentations in made.items() for a in augmentations):
         if augmentation.positives is not None:
@@ -139,7 +170,9 @@ def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentat
             overlap = [token_overlap(a, b) for a, b in both if b is not None]
             rows.append({**at, "metric": "survivors", "value": len(overlap) / len(sentences)})
             if overlap:
-                rows.append({**at, "metric": "token_overlap", **bootstrap_mean(overlap, seed=seed).columns})
+                rows.append(
+                    {**at, "metric": "token_overlap", **bootstrap_mean(overlap, seed=seed).columns}
+                )
     return make_rows(rows, **shared)
 
 
@@ -153,9 +186,10 @@ def augmentation_rows(
 ) -> pd.DataFrame:
     """Wordings, geometry and scores of every augmentation and seed, beside the untrained network.
 
-    Metrics: `survivors`, share of the sentences that have a positive; `token_overlap` of these with their sentences;
-    `alignment` and `uniformity` of the first task's pairs and sentences, as `geometry_rows` has them; `spearman` of
-    every task; `spearman_lead`, that less dropout's, on the same resampled pairs. What is not at hand has no rows.
+    Metrics: `survivors`, share of the sentences that have a positive; `token_overlap` of these with
+    their sentences; `alignment` and `uniformity` of the first task's pairs and sentences, as
+    `geometry_rows` has them; `spearman` of every task; `spearman_lead`, that less dropout's, on the
+    same resampled pairs. What is not at hand has no rows.
     """
     if not made:
         raise InputError("no seed: make augmentations for at least one")
@@ -169,23 +203,38 @@ def augmentation_rows(
                 cell = train_augmented(own, sentences, augmentation, store)
                 states = encode_tasks(partial(getattr, cell, "encoder"), cell.key, tasks, store)
                 embedded[augmentation.name] = states.map(cell.pooler.project)
-        rows += [{"seed": seed, "readout": "pooler", **row} for row in _measured(embedded, tests, seed)]
+        rows += [
+            {"seed": seed, "readout": "pooler", **row} for row in _measured(embedded, tests, seed)
+        ]
     columns = {**config.columns, "dim": config.dim, "n_train": len(sentences), **shared}
-    return pd.concat([wording_rows(sentences, made, **columns), make_rows(rows, **columns)], ignore_index=True)
+    return pd.concat(
+        [wording_rows(sentences, made, **columns), make_rows(rows, **columns)],
+        ignore_index=True,
+    )
 
 
-def _untrained(config: TrainConfig, tasks: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
+def _untrained(
+    config: TrainConfig,
+    tasks: Mapping[str, Mapping[str, DataSet]],
+    store: Store,
+) -> TextTable:
     """What every training starts from: the backbone with its fresh pooler."""
     encoder = fresh_encoder(config)
     assert encoder.pooler is not None
-    named = digest({"untrained": identity(config.backbone), "pooling": config.pooling, "layers": config.layers})
+    named = digest(
+        {"untrained": identity(config.backbone), "pooling": config.pooling, "layers": config.layers}
+    )
     return encode_tasks(lambda: encoder, named, tasks, store).map(encoder.pooler.project)
 
 
 def _measured(
-    embedded: Mapping[str, TextTable], tests: Mapping[str, ScoredPairs], seed: int
+    embedded: Mapping[str, TextTable],
+    tests: Mapping[str, ScoredPairs],
+    seed: int,
 ) -> Iterator[dict[str, Any]]:
-    """Geometry on the first task, then scores on all; every method's lead over dropout beside its score."""
+    """Geometry on the first task, then scores on all; every method's lead over dropout beside its
+    score.
+    """
     first = next(iter(tests.values()))
     for method, table in embedded.items():
         for row in geometry_of(table, first, positives_of(first), seed)[2]:

@@ -1,7 +1,9 @@
-"""The methods that the proposal compares with, on one table: quality, size and what a sentence costs (PROTOCOLS §6).
+"""The methods that the proposal compares with, on one table: quality, size and what a sentence
+costs (PROTOCOLS §6).
 
-Counted words, latent directions and vectors of words or paragraphs are fitted here, on the sentences that SimCSE learns
-from; the others come from `rivals`. What is not at hand has a line that says what is missing.
+Counted words, latent directions and vectors of words or paragraphs are fitted here, on the
+sentences that SimCSE learns from; the others come from `rivals`. What is not at hand has a line
+that says what is missing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,16 +37,23 @@ from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
 
 FIT_CODE = ("rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
-"""those that an accelerator would encode on"""
+"""Those that an accelerator would encode on."""
 ROUNDS = 3  # in which every method encodes the timed sentences
 
 
 def load_baselines(
-    names: Sequence[str], chosen: Profile, systems: SystemConfig, texts: Sequence[str], store: Store, *, dim: int = 300
+    names: Sequence[str],
+    chosen: Profile,
+    systems: SystemConfig,
+    texts: Sequence[str],
+    store: Store,
+    *,
+    dim: int = 300,
 ) -> tuple[list[Loaded], pd.DataFrame]:
     """The baselines that can be had here, and a frame of the others: method and what is missing.
 
-    TF-IDF, LSA, word2vec and Doc2Vec are fitted on the texts, the last three at that dim; SimCSE is the profile's.
+    TF-IDF, LSA, word2vec and Doc2Vec are fitted on the texts, the last three at that dim; SimCSE is
+    the profile's.
     """
     for name in names:
         one_of(name, list(BASELINES), "baseline")
@@ -63,18 +72,27 @@ def load_baselines(
     for key in names:
         name = BASELINES[key]
         if key in fit:
-            named = digest({"fit": key, "dim": dim, "seed": seed, "texts": digest(list(texts))}, code=FIT_CODE)
+            named = digest(
+                {"fit": key, "dim": dim, "seed": seed, "texts": digest(list(texts))},
+                code=FIT_CODE,
+            )
             line = f"fitted here on {len(texts):,} sentences"
             found.append(Loaded(name, cache(fit[key]), named, key, len(texts), line=line))
         elif key == "simcse":
             (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store)
             config, encoder = cell.config, partial(getattr, cell, "encoder")
-            line = f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
-            found.append(Loaded(name, encoder, cell.key, config.backbone, config.sentences, line=line))
+            line = (
+                f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
+            )
+            found.append(
+                Loaded(name, encoder, cell.key, config.backbone, config.sentences, line=line)
+            )
         else:
             try:
                 it = load_system(key, systems, store)
-                found.append(replace(it, name=name, make=cache(it.make), backbone=it.backbone or key))
+                found.append(
+                    replace(it, name=name, make=cache(it.make), backbone=it.backbone or key)
+                )
             except Missing as error:
                 missing.append({"method": name, "missing": str(error)})
     if not found:
@@ -91,12 +109,14 @@ def baseline_rows(
     seed: int = 0,
     **shared: Any,
 ) -> pd.DataFrame:
-    """Spearman on every task, gigabytes per million vectors and seconds per million sentences of every baseline.
+    """Spearman on every task, gigabytes per million vectors and seconds per million sentences of
+    every baseline.
 
-    Metrics besides `spearman`: `spearman_lead`, of every two with a printed score, on shared resamples, as
-    `SBERT − GloVe`; `gb_per_million`, setting `dense` (float32) or, of TF-IDF also, `sparse`; `nonzeros` of a sparse
-    vector; `encode_seconds`, median over rounds between fastest and slowest, of so many timed sentences of the first
-    task; `zero_vectors`, texts of unknown words.
+    Metrics besides `spearman`: `spearman_lead`, of every two with a printed score, on shared
+    resamples, as `SBERT − GloVe`; `gb_per_million`, setting `dense` (float32) or, of TF-IDF also,
+    `sparse`; `nonzeros` of a sparse vector; `encode_seconds`, median over rounds between fastest
+    and slowest, of so many timed sentences of the first task; `zero_vectors`, texts of unknown
+    words.
     """
     first = next(iter(tasks.values()))
     clocked = timed_texts(first, timed, seed=seed)
@@ -112,7 +132,10 @@ def baseline_rows(
             dim, by_task, memory = _counted(encoder, tasks)
         else:
             table = b.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
-            zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
+            zeros = {
+                name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum())
+                for name, p in tasks.items()
+            }
             by_task = {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}
             dim, memory = int(table.X.shape[1]), []
         read.append(by_task)
@@ -122,17 +145,26 @@ def baseline_rows(
         works[k] = partial(partial, encode, clocked)
     for k, seconds in in_turns(works, ROUNDS).items():
         device = default_device().type if baselines[k].name in NETWORKS else "cpu"
-        cost = {"metric": "encode_seconds", "dataset": first.name, "setting": "1 thread", "device": device}
+        cost = {
+            "metric": "encode_seconds",
+            "dataset": first.name,
+            "setting": "1 thread",
+            "device": device,
+        }
         each = seconds * (1e6 / len(clocked))  # of a million texts
         million = Interval(float(np.median(each)), each.min(), each.max())
         rows.append({**columns[k], **cost, **million.columns, "seconds": float(seconds.sum())})
-    printed = [k for method in PRINTED_BASELINES for k, at in enumerate(columns) if at["method"] == method]
+    printed = [
+        k for method in PRINTED_BASELINES for k, at in enumerate(columns) if at["method"] == method
+    ]
     for name, pairs in tasks.items():
         cosines = [by_task[name][0] for by_task in read]
         found = spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
         for k, at in enumerate(columns):
             rows.append({**at, "dataset": name, "metric": "spearman", **found[k].columns})
-            rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(read[k][name][1])})
+            rows.append(
+                {**at, "dataset": name, "metric": "zero_vectors", "value": float(read[k][name][1])}
+            )
         for i, j in combinations(printed, 2):
             method = f"{columns[j]['method']} − {columns[i]['method']}"
             lead = {"method": method, "dataset": name, "metric": "spearman_lead"}
@@ -141,11 +173,13 @@ def baseline_rows(
 
 
 def _counted(
-    encoder: TfidfEncoder, tasks: Mapping[str, ScoredPairs]
+    encoder: TfidfEncoder,
+    tasks: Mapping[str, ScoredPairs],
 ) -> tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]:
     """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory.
 
-    Its size; by task the cosines of all pairs and the number of zero vectors; rows on its memory in sparse form.
+    Its size; by task the cosines of all pairs and the number of zero vectors; rows on its memory in
+    sparse form.
     """
     found, filled, count = {}, 0, 0
     for name, pairs in tasks.items():
@@ -154,7 +188,9 @@ def _counted(
         X = X.astype(np.float64)
         first, second = X[inverse[: len(pairs)]], X[inverse[len(pairs) :]]
         sides = ((first, second), (first, first), (second, second))
-        dots, squares_a, squares_b = (np.asarray(a.multiply(b).sum(axis=1)).ravel() for a, b in sides)
+        dots, squares_a, squares_b = (
+            np.asarray(a.multiply(b).sum(axis=1)).ravel() for a, b in sides
+        )
         cosines = cosines_from(dots, squares_a, squares_b, X.getnnz(axis=1).max())
         found[name] = cosines, int((np.diff(X.indptr) == 0).sum())
         filled, count = filled + X.nnz, count + len(texts)
@@ -167,5 +203,7 @@ def _counted(
 def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:
     """So many distinct sentences of some pairs, drawn by the seed; all where there are fewer."""
     distinct = merge_equal(texts_of(pairs))[0]
-    drawn = make_rng(seed, "timed sentences").permutation(len(distinct))[: check_dim(count, what="timed")]
+    drawn = make_rng(seed, "timed sentences").permutation(len(distinct))[
+        : check_dim(count, what="timed")
+    ]
     return [distinct[row] for row in sorted(drawn)]

@@ -1,6 +1,8 @@
-"""The advisor on trial: what it says without labels, beside what labels say, on every task at hand (PROTOCOLS §7.6).
+"""The advisor on trial: what it says without labels, beside what labels say, on every task at hand
+(PROTOCOLS §7.6).
 
-A case is one encoder on one task under one reducer. What a rule has to learn it learns from other cases.
+A case is one encoder on one task under one reducer. What a rule has to learn it learns from other
+cases.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +16,15 @@ from scipy.optimize import nnls
 from dimadvise.advice import advise
 from dimadvise.bounds import NoShareError, smallest_sufficient
 from dimadvise.inputs import judged_texts
-from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
+from dimadvise.measured import (
+    CALIBRATED,
+    FEATURES,
+    HALF,
+    SPECTRUM,
+    UNSEEN,
+    Calibration,
+    fit_calibration,
+)
 from repro.methods import FULL_SIZE
 from repro.rows import make_rows
 from repro.runs.encoders import Named
@@ -23,16 +33,24 @@ from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, InputError
 
-NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
+NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = (
+    "neighbours",
+    "size alone",
+    "share of D",
+    "PR × constant",
+    "all of D",
+)
 LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED, RATIO)  # rules that look at embeddings
 BLIND = (SIZE_ALONE, SHARE, HALF, ALL)  # controls
 TASK = "task left out"
 LEFT_OUT = (TASK, UNSEEN)
-"""what a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor its encoder"""
+"""What a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor
+its encoder.
+"""
 LABELS, KNEE = "labels", "knee"
-"""answers with labels: the last size whose bound passes, the last whose share does"""
+"""Answers with labels: the last size whose bound passes, the last whose share does."""
 BY_CASE = ("answer", "log2_error", "share_at_answer", "curve_error", "expected_share")
-"""metrics that are kept for every case"""
+"""Metrics that are kept for every case."""
 SUMMARIES = {
     "log2_error": {
         "log2_error_median": "median",
@@ -44,37 +62,61 @@ SUMMARIES = {
     "target_met": {"target_met_share": "mean"},
     "share_of_size": {"share_of_size_median": "median"},
 }
-"""by metric, what sums it up over all cases: names, and statistics as pandas calls them"""
+"""By metric, what sums it up over all cases: names, and statistics as pandas calls them."""
 EVERY = "all"  # dataset and backbone of rows that sum up all cases
 
 
 def retention_rows(
-    encoder: Named, name: str, task: DataSet, store: Store, *, reducers: Sequence[str], seed: int = 0, **shared: Any
+    encoder: Named,
+    name: str,
+    task: DataSet,
+    store: Store,
+    *,
+    reducers: Sequence[str],
+    seed: int = 0,
+    **shared: Any,
 ) -> pd.DataFrame:
     """What the advisor sees of one encoder on one task, by reducer and size.
 
-    Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at the full size, the
-    score, the number of labelled items and the participation ratio; n_train are the rows that reducers were fitted on.
-    No row where the full-size score may be zero, of which the terminal tells. Bounds of two reducers are of 97.5 %.
+    Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at
+    the full size, the score, the number of labelled items and the participation ratio; n_train are
+    the rows that reducers were fitted on. No row where the full-size score may be zero, of which
+    the terminal tells. Bounds of two reducers are of 97.5 %.
     """
     texts, evidence = judged_texts(task)
     if evidence is None:
-        raise InputError(f"{name} has neither scores nor labels nor relevant documents: nothing to judge sizes by")
+        raise InputError(
+            f"{name} has neither scores nor labels nor relevant documents: nothing to "
+            "judge sizes by"
+        )
     X = encoder.embed({name: {name: task}}, store)[texts]
     try:
         found = advise({None: X}, evidence=evidence, methods=reducers, seed=seed)
     except NoShareError as error:
         complain(f"left out: {encoder.name} on {name}: {error}")
         return make_rows([], **shared)
-    facts = {"participation_ratio": found.ratio, evidence.metric: found.reference, "items": float(found.items)}
+    facts = {
+        "participation_ratio": found.ratio,
+        evidence.metric: found.reference,
+        "items": float(found.items),
+    }
     full = {"method": FULL_SIZE, "dim": found.full_dim}
-    rows: list[dict[str, Any]] = [{**full, "metric": metric, "value": value} for metric, value in facts.items()]
+    rows: list[dict[str, Any]] = [
+        {**full, "metric": metric, "value": value} for metric, value in facts.items()
+    ]
     for c in found.candidates:
         at = {"method": c.method, "dim": c.dim}
         rows.append({**at, "metric": "share_kept", "value": c.share, "ci_low": c.low})
         rows.append({**at, "metric": "predicted", "value": c.predicted})
         rows.append({**at, "metric": "neighbours_kept", "value": c.neighbours})
-    return make_rows(rows, backbone=encoder.name, dataset=name, seed=seed, n_train=found.rows, **shared)
+    return make_rows(
+        rows,
+        backbone=encoder.name,
+        dataset=name,
+        seed=seed,
+        n_train=found.rows,
+        **shared,
+    )
 
 
 @dataclass(frozen=True)
@@ -101,7 +143,9 @@ class Case:
         return int(min((d for d in self.dims if d >= size), default=self.full))
 
     def kept(self, dim: int) -> float:
-        """Share of the score at a size; 1 at the full one, where the advice is to leave everything as it is."""
+        """Share of the score at a size; 1 at the full one, where the advice is to leave everything
+        as it is.
+        """
         return 1.0 if dim == self.full else float(self.share[list(self.dims).index(dim)])
 
 
@@ -110,14 +154,23 @@ def cases_of(curves: pd.DataFrame) -> list[Case]:
     found = []
     facts = curves[curves["metric"] == "participation_ratio"].set_index(["backbone", "dataset"])
     own = curves[curves["metric"].isin(["share_kept", "predicted", "neighbours_kept"])]
-    for (encoder, task, reducer), group in own.groupby(["backbone", "dataset", "method"], sort=False):
-        of = {name: part.set_index("dim").sort_index(ascending=False) for name, part in group.groupby("metric")}
+    for (encoder, task, reducer), group in own.groupby(
+        ["backbone", "dataset", "method"],
+        sort=False,
+    ):
+        of = {
+            name: part.set_index("dim").sort_index(ascending=False)
+            for name, part in group.groupby("metric")
+        }
         share, predicted, neighbours = (
-            of[name]["value"].to_numpy(float) for name in ("share_kept", "predicted", "neighbours_kept")
+            of[name]["value"].to_numpy(float)
+            for name in ("share_kept", "predicted", "neighbours_kept")
         )
         fact, low = facts.loc[(encoder, task)], of["share_kept"]["ci_low"].to_numpy(float)
         at = (encoder, task, reducer, int(fact["dim"]), float(fact["value"]))
-        found.append(Case(*at, of["share_kept"].index.to_numpy(np.int64), share, low, predicted, neighbours))
+        found.append(
+            Case(*at, of["share_kept"].index.to_numpy(np.int64), share, low, predicted, neighbours)
+        )
     return found
 
 
@@ -154,22 +207,31 @@ def size_rules(seen: Sequence[Case], target: float) -> dict[str, Callable[[Case]
 
 
 def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> pd.DataFrame:
-    """Answers and errors of every rule in every case, their summaries, and the calibration fitted on all cases.
+    """Answers and errors of every rule in every case, their summaries, and the calibration fitted
+    on all cases.
 
     A single task among the rows of `retention_rows` leaves nothing to learn from, hence no row.
     """
     cases = cases_of(curves)
     if len({c.task for c in cases}) < 2:
-        complain(f"{len(cases)} cases of one task or none: rules learn from other tasks, so none is judged")
+        complain(
+            f"{len(cases)} cases of one task or none: rules learn from other tasks, "
+            "so none is judged"
+        )
         return make_rows([], **shared)
     left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
     rows = [row for left in left_out for c in cases for row in _judged(c, cases, left, targets)]
     summaries = list(_summaries(pd.DataFrame(rows)))
-    # what is left out only changes constants: case by case one way of leaving out is enough to look at
+    # what is left out only changes constants: case by case one way of leaving out is enough to look
+    # at
     rows = [row for row in rows if TASK in row["setting"] and row["metric"] in BY_CASE] + summaries
     for reducer in dict.fromkeys(c.reducer for c in cases):
         at = {"method": CALIBRATED, "metric": "coefficient"}
-        whole = zip(FEATURES, _fitted([c for c in cases if c.reducer == reducer]).coefficients, strict=True)
+        whole = zip(
+            FEATURES,
+            _fitted([c for c in cases if c.reducer == reducer]).coefficients,
+            strict=True,
+        )
         rows += [{**at, "setting": f"{reducer}, {name}", "value": value} for name, value in whole]
     return make_rows([{"dataset": EVERY, "backbone": EVERY, **row} for row in rows], **shared)
 
@@ -189,7 +251,12 @@ def _halvings(case: Case) -> Array:
     return np.stack([x, x**2, x**4], axis=1)
 
 
-def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[float]) -> Iterator[dict[str, Any]]:
+def _judged(
+    case: Case,
+    cases: Sequence[Case],
+    left: str,
+    targets: Sequence[float],
+) -> Iterator[dict[str, Any]]:
     seen = others(case, cases, left)
     if not seen:
         return
@@ -201,7 +268,11 @@ def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[floa
         if name in (CALIBRATED, SIZE_ALONE):
             for dim, value in zip(case.dims, curve, strict=True):
                 yield {**here, "metric": "expected_share", "dim": int(dim), "value": float(value)}
-        yield {**here, "metric": "curve_error", "value": float(np.abs(curve - case.share)[below].mean())}
+        yield {
+            **here,
+            "metric": "curve_error",
+            "value": float(np.abs(curve - case.share)[below].mean()),
+        }
     for target in targets:
         truth = case.reach(case.low, target)
         answers: Mapping[str, int] = {
@@ -223,7 +294,11 @@ def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[floa
 
 def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Over all cases: §7.6's four errors, the median size, and the number of cases."""
-    for (method, setting, metric), group in rows.groupby(["method", "setting", "metric"], sort=False):
-        for name, statistic in SUMMARIES.get(metric, {}).items():  # none of these numbers but a log2 error is below 0
+    for (method, setting, metric), group in rows.groupby(
+        ["method", "setting", "metric"],
+        sort=False,
+    ):
+        # None of these numbers but a log2 error is below 0
+        for name, statistic in SUMMARIES.get(metric, {}).items():
             value = float(group["value"].abs().agg(statistic))
             yield {"method": method, "setting": setting, "metric": name, "value": value}

@@ -1,14 +1,15 @@
-"""Does a larger collection need more dimensions? Neighbours kept and retrieval, as the collection grows.
+"""Does a larger collection need more dimensions? Neighbours kept and retrieval, as the collection
+grows.
 
-The sentences of a corpus are put into one random order. The first of them ask, the next teach maps and codebooks, and
-all others are the collection: every size that is judged is a prefix of it. A *way* is a reducer, a size and a level.
-Documents are reduced, brought to length 1, coded and read back; queries are reduced and stay floats, but for the way
-whose two sides are bits.
+The sentences of a corpus are put into one random order. The first of them ask, the next teach maps
+and codebooks, and all others are the collection: every size that is judged is a prefix of it. A
+*way* is a reducer, a size and a level. Documents are reduced, brought to length 1, coded and read
+back; queries are reduced and stay floats, but for the way whose two sides are bits.
 
-Metrics: `neighbours_kept` is the share of the ten nearest by full floats that are among the ten nearest of a way, or
-among the first so many, which the full floats then put in order (re-scoring). `neighbours_kept_change` is the same
-less its value in the smallest collection, query by query. `ndcg@10` is that of questions whose paragraphs lie among
-the collection's sentences.
+Metrics: `neighbours_kept` is the share of the ten nearest by full floats that are among the ten
+nearest of a way, or among the first so many, which the full floats then put in order (re-scoring).
+`neighbours_kept_change` is the same less its value in the smallest collection, query by query.
+`ndcg@10` is that of questions whose paragraphs lie among the collection's sentences.
 """
 
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,8 @@ def draw_texts(texts: Sequence[str], *, asking: int, teaching: int, seed: int = 
     distinct = list(dict.fromkeys(texts))
     if asking + teaching >= len(distinct):
         raise InputError(
-            f"asking is {asking} and teaching {teaching}: the corpus has {len(distinct)} distinct texts, "
+            f"asking is {asking} and teaching {teaching}: the corpus has "
+            f"{len(distinct)} distinct texts, "
             "of which some must be left to be searched"
         )
     order = make_rng(seed, "collection").permutation(len(distinct))
@@ -83,12 +85,15 @@ def draw_texts(texts: Sequence[str], *, asking: int, teaching: int, seed: int = 
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Questions and the paragraphs that answer them, which are searched for among the collection."""
+    """Questions and the paragraphs that answer them, which are searched for among the
+    collection.
+    """
 
     name: str
     questions: Array  # (q, D)
     paragraphs: Array  # (p, D)
-    relevant: Sequence[NDArray[np.int64]]  # By question, the rows of the paragraphs that support its answer.
+    # By question, the rows of the paragraphs that support its answer.
+    relevant: Sequence[NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +112,9 @@ class Collection:
         return sum(len(block) for block in self.searched)
 
     def blocks(self, sizes: Sequence[int]) -> Iterator[tuple[int, Array]]:
-        """The documents in pieces that end where a size is reached: their number so far, and unit rows."""
+        """The documents in pieces that end where a size is reached: their number so far, and unit
+        rows.
+        """
         bounds = sorted(set(sizes))
         seen = 0
         for block in self.searched:
@@ -128,7 +135,9 @@ class Nearest:
         self.rows = np.full((queries, k), -1, np.int64)
 
     def offer(self, cosines: Array, first_row: int) -> None:
-        """Take in the documents from `first_row` on, with their cosines (m, b); ties go to the lower row."""
+        """Take in the documents from `first_row` on, with their cosines (m, b); ties go to the
+        lower row.
+        """
         queries, k = self.cosines.shape
         query, column = np.nonzero(cosines > self.cosines[:, -1:])
         owner = np.concatenate([np.repeat(np.arange(queries), k), query])
@@ -209,7 +218,8 @@ class Coder:
                 continue
             book = self.books[way]
             decoded = coding.dequantise(coding.quantise(rows, book), book)
-            # Signs have one length already; as ±1 their products with signs are whole numbers, so that ties are ties.
+            # Signs have one length already; as ±1 their products with signs are whole numbers, so
+            # that ties are ties.
             yield way, decoded if book.level == "binary" else unit_rows(decoded)
 
     def queries(self, X: Array) -> Iterator[tuple[Way, Array]]:
@@ -237,7 +247,14 @@ def _searches(collection: Collection, coder: Coder, depth: int) -> Iterator[Sear
         ahead = []
         for number, of_gold in enumerate(gold):
             ahead.append((cosines[number] > of_gold[:, None]).sum(axis=1))
-        yield Search(way, asking[way], questions[way], gold, ahead, Nearest(len(asking[way]), depth))
+        yield Search(
+            way,
+            asking[way],
+            questions[way],
+            gold,
+            ahead,
+            Nearest(len(asking[way]), depth),
+        )
 
 
 def collection_rows(
@@ -255,7 +272,8 @@ def collection_rows(
         collection: embeddings of queries, of what maps learn from, and of documents.
         ways: what is compared; full floats are added if they are not among them.
         sizes: documents, at most as many as there are.
-        depths: how many of a way's nearest are looked at; ten is the way alone, more is re-scored by full floats.
+        depths: how many of a way's nearest are looked at; ten is the way alone, more is re-scored
+            by full floats.
         seed: of reducers that draw at random, and of the resamples.
         shared: columns of all rows.
 
@@ -264,7 +282,10 @@ def collection_rows(
     """
     sizes = sorted(set(sizes))
     if sizes[0] <= NEIGHBOURS or sizes[-1] > collection.size:
-        raise InputError(f"sizes are {sizes}: expected more than {NEIGHBOURS}, at most {collection.size} documents")
+        raise InputError(
+            f"sizes are {sizes}: expected more than {NEIGHBOURS}, at most "
+            f"{collection.size} documents"
+        )
     full = Way(FULL, collection.asking.shape[1], "float32")
     by_reducer: dict[str, list[Way]] = {}
     for way in dict.fromkeys([full, *ways]):
@@ -293,30 +314,50 @@ def collection_rows(
             if collection.asked is not None:
                 gains[way, seen] = search.ndcg()
     bar.close()
-    rows = [*_kept_rows(kept, collection.name, sizes[0], seed), *_gain_rows(gains, collection, seed)]
+    rows = [
+        *_kept_rows(kept, collection.name, sizes[0], seed),
+        *_gain_rows(gains, collection, seed),
+    ]
     return make_rows(rows, seed=seed, n_train=len(teaching), **shared)
 
 
 def _kept_rows(
-    kept: dict[tuple[Way, int, int], Array], dataset: str, smallest: int, seed: int
+    kept: dict[tuple[Way, int, int], Array],
+    dataset: str,
+    smallest: int,
+    seed: int,
 ) -> Iterator[dict[str, Any]]:
-    """Rows of the neighbours that ways keep, and of what growing from the smallest collection changes."""
+    """Rows of the neighbours that ways keep, and of what growing from the smallest collection
+    changes.
+    """
     resampled = mean_draws(list(kept.values()), seed=seed)
     place = {key: number for number, key in enumerate(kept)}
     for (way, size, depth), number in place.items():
         rescored = "" if depth == NEIGHBOURS else f", {depth} re-scored"
-        columns = {**way.columns, "dataset": dataset, "setting": f"{way.level}, {size:,} vectors{rescored}"}
+        columns = {
+            **way.columns,
+            "dataset": dataset,
+            "setting": f"{way.level}, {size:,} vectors{rescored}",
+        }
         yield {**columns, "metric": "neighbours_kept", **resampled[number].columns}
         if size > smallest:
             change = resampled[number] - resampled[place[way, smallest, depth]]
             yield {**columns, "metric": "neighbours_kept_change", **change.columns}
 
 
-def _gain_rows(gains: dict[tuple[Way, int], Array], collection: Collection, seed: int) -> Iterator[dict[str, Any]]:
+def _gain_rows(
+    gains: dict[tuple[Way, int], Array],
+    collection: Collection,
+    seed: int,
+) -> Iterator[dict[str, Any]]:
     """Rows of the questions that find their paragraphs."""
     if collection.asked is None:
         return
     resampled = mean_draws(list(gains.values()), seed=seed)
     for number, (way, size) in enumerate(gains):
-        columns = {**way.columns, "dataset": collection.asked.name, "setting": f"{way.level}, {size:,} vectors"}
+        columns = {
+            **way.columns,
+            "dataset": collection.asked.name,
+            "setting": f"{way.level}, {size:,} vectors",
+        }
         yield {**columns, "metric": "ndcg@10", **resampled[number].columns}

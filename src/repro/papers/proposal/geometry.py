@@ -1,4 +1,6 @@
-"""InfoNCE, alignment and uniformity of trained encoders against dimension, beside what theory expects."""
+"""InfoNCE, alignment and uniformity of trained encoders against dimension, beside what theory
+expects.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +21,8 @@ from repro.terminal import complain
 from repro.types import Array, InputError, unit_rows
 
 MOST_DIMS = 1 << 14  # dims up to which a uniformity is looked for
-MATCHING = 4.0  # gold score (of 5) from which on a pair counts as positive, as where SimCSE measures alignment
+# Gold score (of 5) from which on a pair counts as positive, as where SimCSE measures alignment
+MATCHING = 4.0
 ROUNDS = 8  # batches that every positive is in, at least
 
 
@@ -29,34 +32,51 @@ def setting_of(temperature: float, batch: int) -> str:
 
 
 def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Both sides of the pairs that mean the same, each sentence used once, so that no positive is also a negative."""
+    """Both sides of the pairs that mean the same, each sentence used once, so that no positive is
+    also a negative.
+    """
     found: dict[str, str] = {}
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
         if score >= MATCHING and a != b and not {a, b} & {*found, *found.values()}:
             found[a] = b
     if len(found) < 2:
-        raise InputError(f"{pairs.name} has {len(found)} pairs with a gold score of {MATCHING:g} or more: expected 2")
+        raise InputError(
+            f"{pairs.name} has {len(found)} pairs with a gold score of {MATCHING:g} "
+            "or more: expected 2"
+        )
     return tuple(found), tuple(found.values())
 
 
 def uniformity_of(X: Array) -> float:
-    """Ln of the mean Gaussian potential over all pairs of rows (§2.6), from one Gram matrix of unit rows (n, dim)."""
+    """Ln of the mean Gaussian potential over all pairs of rows (§2.6), from one Gram matrix of unit
+    rows (n, dim).
+    """
     upper = (X @ X.T)[np.triu_indices(len(X), 1)].astype(np.float64)
     return float(-4 + logsumexp(4 * upper) - np.log(len(upper)))  # ‖u − v‖² = 2 − 2⟨u, v⟩
 
 
 def geometry_of(
-    table: TextTable, pairs: ScoredPairs, sides: tuple[Sequence[str], Sequence[str]], seed: int
+    table: TextTable,
+    pairs: ScoredPairs,
+    sides: tuple[Sequence[str], Sequence[str]],
+    seed: int,
 ) -> tuple[Array, Array, list[dict[str, Any]]]:
-    """Both sides of the positives as unit rows, and the rows of their alignment and of all sentences' uniformity."""
+    """Both sides of the positives as unit rows, and the rows of their alignment and of all
+    sentences' uniformity.
+    """
     Z1, Z2 = (unit_rows(table[side]) for side in sides)
     away = bootstrap_mean(2 - 2 * (Z1 * Z2).sum(axis=1), seed=seed)
     spread = uniformity_of(unit_rows(table[list(dict.fromkeys(texts_of(pairs)))]))
-    return Z1, Z2, [{"metric": "alignment", **away.columns}, {"metric": "uniformity", "value": spread}]
+    return (
+        Z1,
+        Z2,
+        [{"metric": "alignment", **away.columns}, {"metric": "uniformity", "value": spread}],
+    )
 
 
 def uniformity_dim(uniformity: float) -> int | None:
-    """The smallest dimension whose best possible uniformity is as low: how much of a sphere the embeddings fill.
+    """The smallest dimension whose best possible uniformity is as low: how much of a sphere the
+    embeddings fill.
 
     None if not even `MOST_DIMS` dimensions reach it.
     """
@@ -66,7 +86,9 @@ def uniformity_dim(uniformity: float) -> int | None:
 
 
 def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, seed: int = 0) -> Array:
-    """InfoNCE of every positive pair (P,) in random batches, averaged over its rounds; unit rows (P, dim)."""
+    """InfoNCE of every positive pair (P,) in random batches, averaged over its rounds; unit rows
+    (P, dim).
+    """
     rng = make_rng(seed, "batches of positives")
     logits = (Z1 @ Z2.T).astype(np.float64) / temperature
     total, count = np.zeros(len(Z1)), np.zeros(len(Z1))
@@ -79,12 +101,19 @@ def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, seed: 
 
 
 def geometry_rows(
-    tables: Mapping[int, TextTable], pairs: ScoredPairs, *, temperature: float, batch: int, seed: int, **shared: Any
+    tables: Mapping[int, TextTable],
+    pairs: ScoredPairs,
+    *,
+    temperature: float,
+    batch: int,
+    seed: int,
+    **shared: Any,
 ) -> pd.DataFrame:
-    """Alignment, uniformity and InfoNCE of embeddings by dim, with what theory expects at their positive cosine.
+    """Alignment, uniformity and InfoNCE of embeddings by dim, with what theory expects at their
+    positive cosine.
 
-    Pairs that mean the same are the positives; where a batch would hold more of them than there are, it holds all, of
-    which the terminal tells.
+    Pairs that mean the same are the positives; where a batch would hold more of them than there
+    are, it holds all, of which the terminal tells.
     """
     sides = positives_of(pairs)
     if (found := len(sides[0])) < batch:
@@ -106,6 +135,11 @@ def geometry_rows(
                 value = theory.expected_info_nce(sphere, temperature, batch, positive_cosine=cosine)
                 yield {"metric": metric, "value": value}
 
-    own = {"dataset": pairs.name, "setting": setting_of(temperature, batch), "readout": "pooler", "method": END_TO_END}
+    own = {
+        "dataset": pairs.name,
+        "setting": setting_of(temperature, batch),
+        "readout": "pooler",
+        "method": END_TO_END,
+    }
     rows = [{**row, **own, "dim": dim} for dim in tables for row in measured(dim)]
     return make_rows(rows, seed=seed, **shared)

@@ -1,6 +1,8 @@
-"""What SBERT-LP (2021) claims, LP-T1-1 … LP-S462-2, judged on rows: is the mapping better than what it is put on?
+"""What SBERT-LP (2021) claims, LP-T1-1 … LP-S462-2, judged on rows: is the mapping better than what
+it is put on?
 
-The paper's words for rows stand here too: systems, settings, sets and the ranges of dims that it calls best.
+The paper's words for rows stand here too: systems, settings, sets and the ranges of dims that it
+calls best.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,24 +24,27 @@ SUITES = {
     "table1": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
     "table2": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
 }
-"""the seven datasets of each table; only all seven have an average"""
+"""The seven datasets of each table; only all seven have an average."""
 METRICS = {"table1": "spearman", "table2": "accuracy"}
 INDICATORS = ("mi", "nmi", "ari", "purity")  # of Table 3
 SIZES = ("SBERTbase", "SBERTlarge")  # the paper's two systems, as the keys of rows
 USE = "Universal Sentence Encoder"
 TRANSDUCTIVE, INDUCTIVE = "transductive", "inductive"
-"""fitted on the evaluated sentences, as in the paper, or on training sentences"""
+"""Fitted on the evaluated sentences, as in the paper, or on training sentences."""
 CHOSEN, ORACLE = "chosen on dev", "chosen on test"  # which scores picked neighbours and dims
 HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # setting that claims are judged in
 SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # of the mapped lines of Tables 2 and 3
-STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")  # of those of Table 1
+# Of those of Table 1
+STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
 STS, SENTIMENT = ("stsb", "sickr"), ("mr", "cr", "sst2")
-"""of the figures; the paper names three SentEval sets without saying which, and speaks of sentiment"""
+"""Of the figures; the paper names three SentEval sets without saying which, and speaks of
+sentiment.
+"""
 RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
-"""setting of the rows of the sweep; method of the rows on the range of dims"""
+"""Setting of the rows of the sweep; method of the rows on the range of dims."""
 STATISTICS = {"residual variance": "residual variance", "Procrustes": "Procrustes statistics"}
-"""metrics that are said to pick the number of neighbours, and what they are called"""
+"""Metrics that are said to pick the number of neighbours, and what they are called."""
 
 
 def lp(method: str) -> str:
@@ -63,18 +68,32 @@ def printed_leads(table: str, method: str) -> pd.Series:
     """The printed lead of a mapped system by dataset (Table 3: by indicator), in points."""
     paper = paper_values("sbertlp2021", table)
     key = "metric" if table == "table3" else "dataset"
-    at = {name: paper[paper["method"] == name].set_index(key)["value"] for name in (method, lp(method))}
+    at = {
+        name: paper[paper["method"] == name].set_index(key)["value"]
+        for name in (method, lp(method))
+    }
     return 100 * (at[lp(method)] - at[method])
 
 
 def gain(
-    claim: str, what: str, table: str, method: str, metric: str, dataset: str, key: str = "", size: str = ""
+    claim: str,
+    what: str,
+    table: str,
+    method: str,
+    metric: str,
+    dataset: str,
+    key: str = "",
+    size: str = "",
 ) -> Judge:
-    """The lead of a mapped system over the system, beside the printed one: that of `key`, or the mean of all.
+    """The lead of a mapped system over the system, beside the printed one: that of `key`, or the
+    mean of all.
 
     The printed one is that of the paper's `size`, by default of the system itself.
     """
-    led = f"metric == '{metric}_lead' and method == '{lp(method)} − {method}' and setting == '{HONEST}'"
+    led = (
+        f"metric == '{metric}_lead' and method == '{lp(method)} − {method}' and "
+        f"setting == '{HONEST}'"
+    )
     here, said = f"{led} and dataset == '{dataset}'", f"{what} ({{network}})"
     printed = printed_leads(table, size or method)
     paper = float(printed[key] if key else printed.mean())
@@ -95,11 +114,25 @@ def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:
 by_encoder = methodcaller("groupby", "backbone", sort=False)
 
 
-def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = (), null: float = 0.0) -> Judge:
-    """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold of all."""
-    query, said = f"metric.str.endswith('_lead') and method == '{method}'", "smallest of {n} sets ({group}, {dataset})"
+def on_sets(
+    claim: str,
+    what: str,
+    method: str,
+    datasets: Sequence[str] = (),
+    null: float = 0.0,
+) -> Judge:
+    """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold
+    of all.
+    """
+    query, said = (
+        f"metric.str.endswith('_lead') and method == '{method}'",
+        "smallest of {n} sets ({group}, {dataset})",
+    )
     if datasets:
-        query, said = f"{query} and dataset in {datasets}", f"mean of {len(datasets)} sets ({{group}})"
+        query, said = (
+            f"{query} and dataset in {datasets}",
+            f"mean of {len(datasets)} sets ({{group}})",
+        )
     pick = partial(average, same_items=False) if datasets else lowest
     return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), by_encoder, null=null)
 
@@ -116,7 +149,18 @@ TABLE1: list[Rule] = [
 TABLE2: list[Rule] = [
     *(rule for size in SIZES for rule in gains("LP-T2-1", "table2", size)),
     lambda rows: mapped_is_best(rows),
-    *(gain("LP-T2-3", "gain of the mapping on TREC", "table2", size, "accuracy", "trec", key="trec") for size in SIZES),
+    *(
+        gain(
+            "LP-T2-3",
+            "gain of the mapping on TREC",
+            "table2",
+            size,
+            "accuracy",
+            "trec",
+            key="trec",
+        )
+        for size in SIZES
+    ),
     lambda rows: use_on_trec(rows),
 ]
 TABLE3: list[Rule] = [lambda rows: smallest_of_four(rows), lambda rows: use_is_best(rows)]
@@ -132,27 +176,40 @@ FIGURES: list[Rule] = [
 
 
 def fixed(cell: pd.DataFrame) -> bool:
-    """Whether nothing behind a cell was drawn at random: its system was not trained here, and mappings draw nothing."""
+    """Whether nothing behind a cell was drawn at random: its system was not trained here, and
+    mappings draw nothing.
+    """
     return bool(cell["n_train"].isna().all())
 
 
 measured = partial(judge, fixed=fixed)
-table1, table2, table3, figures = (partial(measured, rules) for rules in (TABLE1, TABLE2, TABLE3, FIGURES))
-"""rows to what they say of the claims of one table, or of all figures"""
+table1, table2, table3, figures = (
+    partial(measured, rules) for rules in (TABLE1, TABLE2, TABLE3, FIGURES)
+)
+"""Rows to what they say of the claims of one table, or of all figures."""
 
 
 def table4(rows: pd.DataFrame) -> list[Measurement]:
-    """LP-T4-1: which of the two printed pairs has the higher cosine after the mapping, if the wrong one had it before.
+    """LP-T4-1: which of the two printed pairs has the higher cosine after the mapping, if the wrong
+    one had it before.
 
-    Rows of metric `cosine` hold a pair of a system, or of the mapped one, each: settings `pair 0` and `pair 1`.
+    Rows of metric `cosine` hold a pair of a system, or of the mapped one, each: settings `pair 0`
+    and `pair 1`.
     """
     found, kept = [], rows[rows["metric"] == "cosine"]
     cosine = kept.pivot_table(index="method", columns="setting", values="value", sort=False)
     lead = 100 * (cosine["pair 1"] - cosine["pair 0"]) if len(cosine) else pd.Series(dtype=float)
     for method in [name for name in lead.index if lp(name) in lead.index]:
-        what = f"printed pairs, {network_of(rows, method)}: cosine of pair 1 less pair 0 after the mapping (×100)"
+        what = (
+            f"printed pairs, {network_of(rows, method)}: cosine of pair 1 less pair 0 "
+            "after the mapping (×100)"
+        )
         e = Estimate({0: float(lead[lp(method)])}, random=not fixed(kept[kept["method"] == method]))
-        unmet = "the premise: before the mapping, too, pair 1 has the higher cosine" if lead[method] > 0 else ""
+        unmet = (
+            "the premise: before the mapping, too, pair 1 has the higher cosine"
+            if lead[method] > 0
+            else ""
+        )
         found.append(effect("LP-T4-1", e, what, network=networks(rows, [method]), unmet=unmet))
     return found
 
@@ -167,44 +224,93 @@ Scores = Mapping[str, Sequence[Estimate]]  # of every line, on all sets
 
 
 def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str]) -> Scores:
-    """Scores of every system or mapped system that has all sets (Table 3: all indicators), in their order."""
-    kept = rows[rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)]
+    """Scores of every system or mapped system that has all sets (Table 3: all indicators), in their
+    order.
+    """
+    kept = rows[
+        rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)
+    ]
     kept = kept[kept["setting"].fillna("").isin(["", HONEST])]
     found = {}
     for method, own in kept.groupby("method", sort=False):
-        cells = [own[(own["metric"] == m) & (own["dataset"] == d)] for m in metrics for d in datasets]
+        cells = [
+            own[(own["metric"] == m) & (own["dataset"] == d)] for m in metrics for d in datasets
+        ]
         if all(len(cell) for cell in cells):
             found[str(method)] = [estimate(cell, deterministic=fixed(cell)) for cell in cells]
     return found
 
 
 def share_won(
-    claim: str, rows: pd.DataFrame, at: Scores, ours: Sequence[str], what: str, paper: float, null: float | None = None
+    claim: str,
+    rows: pd.DataFrame,
+    at: Scores,
+    ours: Sequence[str],
+    what: str,
+    paper: float,
+    null: float | None = None,
 ) -> Measurement:
-    """In per cent of the sets, how often the best of our lines is above the best of the others: as often as printed?"""
+    """In per cent of the sets, how often the best of our lines is above the best of the others: as
+    often as printed?
+    """
     others = [name for name in at if name not in ours]
     parts = [e for name in (*ours, *others) for e in at[name]]
     sets = len(at[ours[0]])
 
     def won(scores: Floats) -> Floats:
         best = scores.reshape(*scores.shape[:-1], -1, sets)
-        return 100 * (best[..., : len(ours), :].max(-2) > best[..., len(ours) :, :].max(-2)).mean(-1)
+        return 100 * (best[..., : len(ours), :].max(-2) > best[..., len(ours) :, :].max(-2)).mean(
+            -1
+        )
 
-    return counted(claim, of_parts(parts, won), sets, what, paper, null, network=networks(rows, ours))
+    return counted(
+        claim,
+        of_parts(parts, won),
+        sets,
+        what,
+        paper,
+        null,
+        network=networks(rows, ours),
+    )
 
 
 def counted(
-    claim: str, share: Estimate, sets: int, what: str, paper: float, null: float | None = None, **fields: Any
+    claim: str,
+    share: Estimate,
+    sets: int,
+    what: str,
+    paper: float,
+    null: float | None = None,
+    **fields: Any,
 ) -> Measurement:
-    """A share of sets in per cent, held against half a set below the printed count: fewer are too few."""
-    said = f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
-    return effect(claim, share, said, paper=paper, null=paper - 50 / sets if null is None else null, **fields)
+    """A share of sets in per cent, held against half a set below the printed count: fewer are too
+    few.
+    """
+    said = (
+        f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
+    )
+    return effect(
+        claim,
+        share,
+        said,
+        paper=paper,
+        null=paper - 50 / sets if null is None else null,
+        **fields,
+    )
 
 
 def sets_led(
-    claim: str, rows: pd.DataFrame, table: str, method: str, rival: str, does: str, paper: float
+    claim: str,
+    rows: pd.DataFrame,
+    table: str,
+    method: str,
+    rival: str,
+    does: str,
+    paper: float,
 ) -> Iterable[Measurement]:
-    """On how many sets a mapped system leads a rival, by paired leads where rows hold them; none where a set lacks."""
+    """On how many sets a mapped system leads a rival, by paired leads where rows hold them; none
+    where a set lacks.
+    """
     own = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
     cells = own[own["dataset"].isin(SUITES[table])].groupby("dataset")
     leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in cells]
@@ -217,24 +323,52 @@ def sets_led(
         yield counted(claim, share, len(leads), what, paper, network=networks(rows, [method]))
 
 
-def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str, size: str) -> Iterable[Measurement]:
+def count_gains(
+    claim: str,
+    rows: pd.DataFrame,
+    table: str,
+    method: str,
+    size: str,
+) -> Iterable[Measurement]:
     """On how many sets the mapping gains, beside the printed count."""
-    return sets_led(claim, rows, table, method, method, "gains", 100 * float((printed_leads(table, size) > 0).mean()))
+    return sets_led(
+        claim,
+        rows,
+        table,
+        method,
+        method,
+        "gains",
+        100 * float((printed_leads(table, size) > 0).mean()),
+    )
 
 
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
-    known = [name for name in rows["method"].unique() if flow(name) in set(rows["method"]) and " − " not in name]
-    led = (sets_led("LP-T1-3", rows, "table1", name, flow(name), "beats the flow", 500 / 7) for name in known)
-    return [*chain.from_iterable(led)] or [absent("LP-T1-3", "mapping against flow: no weights at hand")]
+    known = [
+        name
+        for name in rows["method"].unique()
+        if flow(name) in set(rows["method"]) and " − " not in name
+    ]
+    led = (
+        sets_led("LP-T1-3", rows, "table1", name, flow(name), "beats the flow", 500 / 7)
+        for name in known
+    )
+    return [*chain.from_iterable(led)] or [
+        absent("LP-T1-3", "mapping against flow: no weights at hand")
+    ]
 
 
 def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
-    """On how many sets a mapped system is above all others, against what equal lines would come to by chance."""
+    """On how many sets a mapped system is above all others, against what equal lines would come to
+    by chance.
+    """
     at = scores_of(rows, ["accuracy"], SUITES["table2"])
     mapped = [name for name in at if name.endswith("-LP")]
     if mapped and len(mapped) < len(at):
-        what, chance = f"on which a mapped system is the best of {len(at)} lines", 100 * len(mapped) / len(at)
+        what, chance = (
+            f"on which a mapped system is the best of {len(at)} lines",
+            100 * len(mapped) / len(at),
+        )
         yield share_won("LP-T2-2", rows, at, mapped, what, 300 / 7, chance)
 
 
@@ -257,15 +391,23 @@ def smallest_of_four(rows: pd.DataFrame) -> Iterable[Measurement]:
     """Of each size the smallest of four gains: all of them are claimed."""
     for size in SIZES:
         what = "smallest of four gains, {}, ×100"
-        rules = [gain("LP-T3-1", what.format(m), "table3", size, m, "20news", key=m) for m in INDICATORS]
+        rules = [
+            gain("LP-T3-1", what.format(m), "table3", size, m, "20news", key=m) for m in INDICATORS
+        ]
         yield from sorted(measured(rules, rows), key=lambda m: m.value)[:1]
 
 
 def use_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
-    """By how many indicators the Universal Sentence Encoder is above all others, as far as they have intervals."""
+    """By how many indicators the Universal Sentence Encoder is above all others, as far as they
+    have intervals.
+    """
     if USE not in set(rows["method"]):
         yield absent("LP-T3-2", "USE against all others: no weights at hand")
         return
     what = f"of indicators by which it is best ({network_of(rows, USE)})"
-    at = {name: own for name, own in scores_of(rows, INDICATORS, ["20news"]).items() if not isnan(own[0].low)}
+    at = {
+        name: own
+        for name, own in scores_of(rows, INDICATORS, ["20news"]).items()
+        if not isnan(own[0].low)
+    }
     yield share_won("LP-T3-2", rows, at, [USE], what, 100.0)

@@ -1,4 +1,6 @@
-"""Tasks, systems at hand, and the mapping on top of some, its neighbours and dims from a grid (PROTOCOLS §4.2)."""
+"""Tasks, systems at hand, and the mapping on top of some, its neighbours and dims from a grid
+(PROTOCOLS §4.2).
+"""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,41 +21,67 @@ from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
 ROWS, GENERATED_ROWS = 250, 100
-"""rows of each split that the embedded profile keeps; fewer of generated sentences, which judge nobody"""
-SHARED_ROWS = dict.fromkeys([("stsb", "train"), ("stsb", "test"), ("trec", "train"), ("trec", "test")], 500)
-"""of splits that the pages on Zhang et al. encode as well"""
+"""Rows of each split that the embedded profile keeps; fewer of generated sentences, which judge
+nobody.
+"""
+SHARED_ROWS = dict.fromkeys(
+    [("stsb", "train"), ("stsb", "test"), ("trec", "train"), ("trec", "test")],
+    500,
+)
+"""Of splits that the pages on Zhang et al. encode as well."""
 FOREIGN = "nli"  # training sentences of sets that have none: those SBERT learned from
 FOREIGN_ROWS = 2_500
-"""pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
+"""Pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows
+with the square.
+"""
 NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
-"""the paper gives no grid; one that ended at 100 was best at its end nearly everywhere"""
+"""The paper gives no grid; one that ended at 100 was best at its end nearly everywhere."""
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
-"""the smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs"""
+"""The smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs."""
 FEWEST = ((10, 100), (16, 64))  # those of generated sentences
-SHOWN = ("glove", "bert_avg", "sbert_flow", "sbert", "minilm")  # systems that generated sentences are shown to
+# Systems that generated sentences are shown to
+SHOWN = ("glove", "bert_avg", "sbert_flow", "sbert", "minilm")
 CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
 
 
 def load_tasks(
-    names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None
+    names: Iterable[str],
+    source: str,
+    *,
+    profile: str = "paper",
+    rows: int | None = None,
 ) -> dict[str, Task]:
-    """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many as the profile."""
+    """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many
+    as the profile.
+    """
     if rows is None and profile == "embedded" and source == "microworld":
         rows = GENERATED_ROWS
     tasks = {}
     for name in names:
         splits = data.load_splits(name, source=source)
-        drawn = {split: data.take(part, kept(profile, name, split, rows)) for split, part in splits.items()}
+        drawn = {
+            split: data.take(part, kept(profile, name, split, rows))
+            for split, part in splits.items()
+        }
         tasks[name] = Task(name, drawn, {split: len(part) for split, part in splits.items()})
     return tasks
 
 
 def describe(tasks: Mapping[str, Task]) -> str:
-    """How many rows of each dataset are judged, in words: of the test split, or the whole set without one."""
-    counts = {name: (len(task.judged), task.available[task.judged.split]) for name, task in tasks.items()}
-    said = [f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}" for name, (n, of) in counts.items()]
-    return ", ".join(said) + ("; drawn at random" if any(n < of for n, of in counts.values()) else "")
+    """How many rows of each dataset are judged, in words: of the test split, or the whole set
+    without one.
+    """
+    counts = {
+        name: (len(task.judged), task.available[task.judged.split]) for name, task in tasks.items()
+    }
+    said = [
+        f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}"
+        for name, (n, of) in counts.items()
+    ]
+    return ", ".join(said) + (
+        "; drawn at random" if any(n < of for n, of in counts.values()) else ""
+    )
 
 
 def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
@@ -69,45 +97,68 @@ def sentences(*parts: DataSet) -> list[str]:
 
 
 def menu(source: str, mapped: Sequence[str]) -> list[str]:
-    """The systems of a table, those that are mapped among them: all; on generated text, which judges nobody, a few."""
+    """The systems of a table, those that are mapped among them: all; on generated text, which
+    judges nobody, a few.
+    """
     listed = [name for name in SYSTEMS if source != "microworld" or name in (*SHOWN, *mapped)]
     return [*listed, *(name for name in mapped if name not in SYSTEMS)]  # folders
 
 
-def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
-    """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing."""
+def load_systems(
+    names: Sequence[str],
+    config: SystemConfig,
+    store: Store,
+) -> tuple[list[Loaded], pd.DataFrame]:
+    """The systems whose weights are at hand, and a frame of those that are not: system, row, what
+    is missing.
+    """
     found: list[Loaded] = []
     missing = []
     for name in dict.fromkeys(names):
         try:
             found.append(load_system(name, config, store))
         except Missing as error:
-            missing.append({"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)})
+            missing.append(
+                {"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)}
+            )
     if not found:
         raise InputError(f"systems is {list(names)}: none of them is at hand")
     return found, pd.DataFrame(missing, columns=["system", "row", "missing"])
 
 
 def encode_systems(
-    systems: Sequence[Loaded], parts: Mapping[str, Mapping[str, DataSet]], store: Store
+    systems: Sequence[Loaded],
+    parts: Mapping[str, Mapping[str, DataSet]],
+    store: Store,
 ) -> dict[str, Line]:
     """By name, every system as a line of a table, with the embeddings of all texts of some parts.
 
-    Of several systems for one row of the paper the last, which is nearest to the paper's own, takes the row; the others
-    go by their own names.
+    Of several systems for one row of the paper the last, which is nearest to the paper's own, takes
+    the row; the others go by their own names.
     """
     takes = {system.row: system.name for system in systems}
     lines = {}
     for system in systems:
         table, own = system.embed(parts, store), system.row and takes[system.row] == system.name
-        method, backbone = system.row if own else Path(system.name).name, system.backbone or system.name
-        lines[system.name] = Line(method, table.X.shape[1], table, backbone=backbone, n_train=system.n_train)
+        method, backbone = (
+            system.row if own else Path(system.name).name,
+            system.backbone or system.name,
+        )
+        lines[system.name] = Line(
+            method,
+            table.X.shape[1],
+            table,
+            backbone=backbone,
+            n_train=system.n_train,
+        )
     return lines
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """Judged texts under the mapping at one number of neighbours, at the largest dim; smaller ones are prefixes."""
+    """Judged texts under the mapping at one number of neighbours, at the largest dim; smaller ones
+    are prefixes.
+    """
 
     table: TextTable
     null: int  # null directions: parts of the neighbour graph that hang free
@@ -126,7 +177,9 @@ class Choice(NamedTuple):
     dim: int
 
     def reached(self, mapped: Mapping[int, Mapped]) -> tuple["Choice", Mapped]:
-        """The choice with its mapping, or the nearest thing to it where the sentences are too few for it."""
+        """The choice with its mapping, or the nearest thing to it where the sentences are too few
+        for it.
+        """
         k = max((k for k in mapped if k <= self.n_neighbors), default=min(mapped))
         return Choice(k, min(self.dim, mapped[k].dims)), mapped[k]
 
@@ -137,12 +190,17 @@ def prefix(table: TextTable, dim: int) -> TextTable:
 
 
 def map_texts(
-    table: TextTable, fit: Sequence[str], judged: Sequence[str], neighbors: Sequence[int], dim: int
+    table: TextTable,
+    fit: Sequence[str],
+    judged: Sequence[str],
+    neighbors: Sequence[int],
+    dim: int,
 ) -> dict[int, Mapped]:
     """The judged texts under the mapping fitted on `fit`, by number of neighbours.
 
-    Of the fitted sentences equal ones, and those with equal embeddings, count once, and judged ones among them get the
-    very coordinates that fitting gave them. Neighbours and dims beyond the reach of the fitted are left out or cut.
+    Of the fitted sentences equal ones, and those with equal embeddings, count once, and judged ones
+    among them get the very coordinates that fitting gave them. Neighbours and dims beyond the reach
+    of the fitted are left out or cut.
     """
     X = table[merge_equal(list(fit))[0]]
     n = distinct_rows(X)
@@ -152,9 +210,13 @@ def map_texts(
     texts = merge_equal(list(judged))[0]
     index, Q = {text: i for i, text in enumerate(texts)}, table[texts]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*eigenvalues below")  # counted in `null` instead
+        # Counted in `null` instead
+        warnings.filterwarnings("ignore", message=".*eigenvalues below")
         fitted = neighbour_sweep(X, reachable, min(dim, n - 1))
-    return {k: Mapped(TextTable(index, own.transform(Q)), own.null_eigenvalues_, n) for k, own in fitted.items()}
+    return {
+        k: Mapped(TextTable(index, own.transform(Q)), own.null_eigenvalues_, n)
+        for k, own in fitted.items()
+    }
 
 
 def distinct_rows(X: Array) -> int:
@@ -164,19 +226,28 @@ def distinct_rows(X: Array) -> int:
 
 def out_of_reach(neighbors: Iterable[int], n: int) -> InputError:
     """What is said where so many sentences have none of these numbers of neighbours."""
-    return InputError(f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}")
+    return InputError(
+        f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}"
+    )
 
 
 def grids(
-    profile: str, source: str, neighbors: Sequence[int] | None, dims: Sequence[int] | None
+    profile: str,
+    source: str,
+    neighbors: Sequence[int] | None,
+    dims: Sequence[int] | None,
 ) -> tuple[list[int], list[int]]:
     """Neighbours and dims to try: as given, else the profile's."""
-    ks, ps = FEWEST if profile in FEW and source == "microworld" else FEW.get(profile, (NEIGHBORS, DIMS))
+    ks, ps = (
+        FEWEST if profile in FEW and source == "microworld" else FEW.get(profile, (NEIGHBORS, DIMS))
+    )
     return sorted(neighbors or ks), sorted(dims or ps)
 
 
 def grid_scores(
-    mapped: Mapping[int, Mapped], dims: Sequence[int], score: Callable[[TextTable, Sequence[int]], Array]
+    mapped: Mapping[int, Mapped],
+    dims: Sequence[int],
+    score: Callable[[TextTable, Sequence[int]], Array],
 ) -> pd.DataFrame:
     """Score of every combination, dims beyond reach left out: columns n_neighbors, dim, value.
 
@@ -186,20 +257,25 @@ def grid_scores(
     for k, one in mapped.items():
         reachable = [d for d in dims if d <= one.dims]
         values = score(one.table, reachable)
-        lines += [{"n_neighbors": k, "dim": d, "value": v} for d, v in zip(reachable, values, strict=True)]
+        lines += [
+            {"n_neighbors": k, "dim": d, "value": v} for d, v in zip(reachable, values, strict=True)
+        ]
     return pd.DataFrame(lines)
 
 
 def best(grid: pd.DataFrame, n: int | None = None) -> Choice:
     """The best combination; of equal ones the first, with the fewest neighbours and dims.
 
-    With n, of those that can be carried over to n sentences: k < n, and dims well below n. In n − 1 dims the
-    coordinates of n sentences are a whole basis, and every two sentences are equally far apart whatever they say; dims
-    up to a quarter of n keep clear of that. The smallest dim is always left.
+    With n, of those that can be carried over to n sentences: k < n, and dims well below n. In n − 1
+    dims the coordinates of n sentences are a whole basis, and every two sentences are equally far
+    apart whatever they say; dims up to a quarter of n keep clear of that. The smallest dim is
+    always left.
     """
     kept = grid
     if n is not None:
-        kept = grid[(grid["n_neighbors"] < n) & (grid["dim"] <= max(n // CLEAR, int(grid["dim"].min())))]
+        kept = grid[
+            (grid["n_neighbors"] < n) & (grid["dim"] <= max(n // CLEAR, int(grid["dim"].min())))
+        ]
         if kept.empty:
             raise out_of_reach(grid["n_neighbors"].unique(), n)
     top = kept.loc[kept["value"].idxmax()]
@@ -213,7 +289,8 @@ def with_mappings(
 ) -> tuple[list[Line], pd.DataFrame]:
     """Every line of a table, and the neighbours and dims that each mapped line took on each set.
 
-    `place` yields a system's settings and sets, each with a choice and the set's sentences under the mapping.
+    `place` yields a system's settings and sets, each with a choice and the set's sentences under
+    the mapping.
     """
     lines, chosen = [], []
     for name, system in systems.items():
@@ -222,11 +299,17 @@ def with_mappings(
         for setting, dataset, (choice, mapped) in place(system) if name in mapped_on else ():
             by_setting.setdefault(setting, {})[dataset] = prefix(mapped.table, choice.dim)
             own = {"method": lp(system.method), "setting": setting, "dataset": dataset}
-            taken = {"neighbours": choice.n_neighbors, "dims": choice.dim, "fitted on": mapped.fitted}
+            taken = {
+                "neighbours": choice.n_neighbors,
+                "dims": choice.dim,
+                "fitted on": mapped.fitted,
+            }
             chosen.append({**own, **taken, "loose parts": mapped.null})
         for setting, tables in by_setting.items():
             dim = next(iter(tables.values())).X.shape[1] if len(tables) == 1 else None
-            lines.append(replace(system, method=lp(system.method), dim=dim, tables=tables, setting=setting))
+            lines.append(
+                replace(system, method=lp(system.method), dim=dim, tables=tables, setting=setting)
+            )
     return lines, pd.DataFrame(chosen)
 
 

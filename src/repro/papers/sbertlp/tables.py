@@ -1,6 +1,7 @@
 """How the tables score sentences under the mapping, and what a reader sees of them.
 
-Similarity and votes of nearest neighbours; lines of the paper's tables beside ours, gains of the mapping, and dots.
+Similarity and votes of nearest neighbours; lines of the paper's tables beside ours, gains of the
+mapping, and dots.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +15,12 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from repro.evaluation.classify import features_and_labels, knn_correct, knn_cv_correct, majority_share
+from repro.evaluation.classify import (
+    features_and_labels,
+    knn_correct,
+    knn_cv_correct,
+    majority_share,
+)
 from repro.evaluation.seeds import estimate
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
@@ -32,28 +38,48 @@ K = 3  # votes, Section 4.4.1
 def sts_score(pairs: ScoredPairs) -> Callable[[TextTable, Sequence[int]], Array]:
     """Spearman of some pairs at some dims, for `grid_scores`."""
     one, two = pairs.texts1, pairs.texts2
-    return lambda table, dims: np.asarray(sts_spearman(table[one], table[two], pairs.scores, dims=dims))
+    return lambda table, dims: np.asarray(
+        sts_spearman(table[one], table[two], pairs.scores, dims=dims)
+    )
 
 
 def correct(
-    table: TextTable, splits: Mapping[str, DataSet], *, k: int = K, self_neighbour: bool = False
+    table: TextTable,
+    splits: Mapping[str, DataSet],
+    *,
+    k: int = K,
+    self_neighbour: bool = False,
 ) -> NDArray[np.bool_]:
-    """Which judged rows (n,) are right by a vote of k: the test split, or the whole set over ten folds."""
+    """Which judged rows (n,) are right by a vote of k: the test split, or the whole set over ten
+    folds.
+    """
     names = ("train", "test") if "test" in splits else ("all",)
     for name in names:
         if name not in splits:
             raise InputError(f"no split {name!r} to vote by: the data has {', '.join(splits)}")
-    sides = [side for name in names for side in features_and_labels(table.__getitem__, splits[name])]
+    sides = [
+        side for name in names for side in features_and_labels(table.__getitem__, splits[name])
+    ]
     judge = knn_correct if "test" in splits else knn_cv_correct
     return judge(*sides, k=k, self_neighbour=self_neighbour)
 
 
-def classify(table: TextTable, name: str, splits: Mapping[str, DataSet], *, self_neighbour: bool = False) -> Score:
-    """Accuracy of the vote, with the floor where no query votes for itself; intervals are drawn for all lines."""
+def classify(
+    table: TextTable,
+    name: str,
+    splits: Mapping[str, DataSet],
+    *,
+    self_neighbour: bool = False,
+) -> Score:
+    """Accuracy of the vote, with the floor where no query votes for itself; intervals are drawn for
+    all lines.
+    """
     right = correct(table, splits, self_neighbour=self_neighbour)
     sides = (splits.get(name) or splits["all"] for name in ("train", "test"))
     fitted, judged = (features_and_labels(table.__getitem__, side)[1] for side in sides)
-    metric, floor = ("accuracy_self", None) if self_neighbour else ("accuracy", majority_share(fitted, judged))
+    metric, floor = (
+        ("accuracy_self", None) if self_neighbour else ("accuracy", majority_share(fitted, judged))
+    )
     return Score(metric, float(right.mean()), np.nan, np.nan, len(right), right, floor)
 
 
@@ -75,11 +101,15 @@ def labelled(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def printed(table: str, settings: Sequence[str], datasets: Sequence[str] = ()) -> pd.DataFrame:
-    """Printed rows, those of the mapping once for each of our settings; with an average of `datasets` if all are."""
+    """Printed rows, those of the mapping once for each of our settings; with an average of
+    `datasets` if all are.
+    """
     paper = paper_values("sbertlp2021", table)
     paper = paper.assign(method=paper["method"].replace(SPELLINGS))
     if datasets:
-        own = paper[paper["dataset"].isin(datasets)].groupby(["method", "metric"], sort=False)["value"]
+        own = paper[paper["dataset"].isin(datasets)].groupby(["method", "metric"], sort=False)[
+            "value"
+        ]
         whole = own.mean()[own.size() == len(datasets)].reset_index().assign(dataset=AVERAGE)
         paper = pd.concat([paper, whole], ignore_index=True)
     mapped = paper["method"].str.endswith("-LP")
@@ -87,26 +117,38 @@ def printed(table: str, settings: Sequence[str], datasets: Sequence[str] = ()) -
     return pd.concat([paper[~mapped].assign(setting=""), *copies], ignore_index=True)
 
 
-def beside_the_paper(printed: pd.DataFrame, past: pd.DataFrame, live: pd.DataFrame, caption: str) -> Shown:
-    """Labelled lines of one dataset and metric, ours and then the paper's; the majority class comes last."""
+def beside_the_paper(
+    printed: pd.DataFrame,
+    past: pd.DataFrame,
+    live: pd.DataFrame,
+    caption: str,
+) -> Shown:
+    """Labelled lines of one dataset and metric, ours and then the paper's; the majority class comes
+    last.
+    """
     table = side_by_side(printed, past, live, keys=("line",))
     order = [*dict.fromkeys([*live["line"], *printed["line"]])]
     place = {line: i for i, line in enumerate(order)} | {MAJORITY: len(order)}
-    table = table.sort_values("line", key=lambda c: c.map(place).fillna(len(order)), kind="stable", ignore_index=True)
+    table = table.sort_values(
+        "line", key=lambda c: c.map(place).fillna(len(order)), kind="stable", ignore_index=True
+    )
     return tables.comparison(named(table, printed, past, live), caption=caption)
 
 
 def named(table: pd.DataFrame, printed: pd.DataFrame, *ours: pd.DataFrame) -> pd.DataFrame:
     """A table with a column `line` as the paper's lines and the networks that stand there here."""
     here = table["line"].map(names_of_lines(*ours)).fillna("not at hand")
-    line = table["line"].str.split(", ").str[0].where(table["line"].isin(printed["line"]), "–")  # it names no setting
+    # It names no setting
+    line = table["line"].str.split(", ").str[0].where(table["line"].isin(printed["line"]), "–")
     table = table.assign(line=line).rename(columns={"line": "in the paper"})
     table.insert(1, "here", here)
     return table
 
 
 def by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """A line per system, by its network, and setting, a column per dataset; scores ×100, averaged over seeds."""
+    """A line per system, by its network, and setting, a column per dataset; scores ×100, averaged
+    over seeds.
+    """
     kept = labelled(frame, metric)
     if kept.empty:
         return kept
@@ -115,14 +157,24 @@ def by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     kept = kept[kept["dataset"].isin([*DATASETS.values(), AVERAGE])]
     last = [line for line in dict.fromkeys(kept["line"]) if line != MAJORITY]
     orders = {"line": last, "dataset": [*DATASETS.values(), AVERAGE]}
-    return wide(kept, ["line"], "dataset", orders=orders, names={name: title for title, name in DATASETS.items()})
+    return wide(
+        kept,
+        ["line"],
+        "dataset",
+        orders=orders,
+        names={name: title for title, name in DATASETS.items()},
+    )
 
 
 def missing_paper(printed: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
-    """Systems that are not at hand, with what the paper prints for their row and how to get them."""
+    """Systems that are not at hand, with what the paper prints for their row and how to get
+    them.
+    """
     value = (100 * printed.drop_duplicates("line").set_index("line")["value"]).to_dict()
     shown = systems.assign(paper=[value.get(SPELLINGS.get(row, row)) for row in systems["row"]])
-    return shown.rename(columns={"row": "the paper's row"})[["system", "the paper's row", "paper", "missing"]]
+    return shown.rename(columns={"row": "the paper's row"})[
+        ["system", "the paper's row", "paper", "missing"]
+    ]
 
 
 def names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
@@ -144,15 +196,23 @@ def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:
-    """What the paper prints of some gains of ours, in the same columns; where it prints none there is no row."""
+    """What the paper prints of some gains of ours, in the same columns; where it prints none there
+    is no row.
+    """
     leads = {method: printed_leads(table, method).dropna() / 100 for method in SIZES}
     wanted = gains[["method", by]].drop_duplicates().itertuples(index=False, name=None)
-    found = [(method, name, leads[method][name]) for method, name in wanted if name in leads.get(method, ())]
+    found = [
+        (method, name, leads[method][name])
+        for method, name in wanted
+        if name in leads.get(method, ())
+    ]
     return pd.DataFrame(found, columns=["method", by, "value"])
 
 
 def over_seeds(cell: pd.DataFrame) -> tuple[float, float, float]:
-    """A gain in points and the ends of its interval, of too few trainings for one those over items."""
+    """A gain in points and the ends of its interval, of too few trainings for one those over
+    items.
+    """
     e = estimate(cell, deterministic=fixed(cell))
     low, high = (e.low, e.high) if not isnan(e.low) else 100 * cell[["ci_low", "ci_high"]].mean()
     return e.value, low, high
@@ -160,9 +220,16 @@ def over_seeds(cell: pd.DataFrame) -> tuple[float, float, float]:
 
 @figures.drawing
 def draw_gains(
-    rows: pd.DataFrame, table: str, *, by: str = "dataset", ylabel: str, titles: Mapping[str, str] | None = None
+    rows: pd.DataFrame,
+    table: str,
+    *,
+    by: str = "dataset",
+    ylabel: str,
+    titles: Mapping[str, str] | None = None,
 ) -> figures.Drawing:
-    """What the mapping adds to its system on every dataset, or metric: ours with intervals, the printed one hollow."""
+    """What the mapping adds to its system on every dataset, or metric: ours with intervals, the
+    printed one hollow.
+    """
     ours = gains_of(rows)
     ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
     if ours.empty:
@@ -172,7 +239,12 @@ def draw_gains(
     networks = {method: network_of(rows, method) for method in both["method"].unique()}
     names = sorted(both[by].unique(), key=AVERAGE.__eq__)
     settings = list(ours["setting"].unique())
-    hollow: dict[str, Any] = {"color": figures.GREY, "marker": "D", "markerfacecolor": "none", "linestyle": "none"}
+    hollow: dict[str, Any] = {
+        "color": figures.GREY,
+        "marker": "D",
+        "markerfacecolor": "none",
+        "linestyle": "none",
+    }
     height = 1.1 + min(2.3 * len(networks), 6.0)  # a taller one is shown smaller
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
@@ -184,7 +256,14 @@ def draw_gains(
             x = [names.index(name) + 0.2 * (i - (len(settings) - 1) / 2) for name in own.groups]
             value, low, high = np.transpose([over_seeds(cell) for _, cell in own])
             reach = [value - low, high - value]
-            panel.errorbar(x, value, yerr=reach, linestyle="none", elinewidth=1.6, **figures.look(i))
+            panel.errorbar(
+                x,
+                value,
+                yerr=reach,
+                linestyle="none",
+                elinewidth=1.6,
+                **figures.look(i),
+            )
         panel.set_title(fill(network, 60), loc="left", fontsize=11)
         panel.margins(y=0.12)  # no diamond is cut
     figure.supylabel(ylabel, fontsize=12)
@@ -192,7 +271,9 @@ def draw_gains(
     axes[-1].set_xticks(range(len(names)), said)
     handles = [Line2D([], [], label="paper", **hollow)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
-    figure.alt = f"{ylabel} of the mapping, by {', '.join(said)}; panels: {'; '.join(networks.values())}"
+    figure.alt = (
+        f"{ylabel} of the mapping, by {', '.join(said)}; panels: {'; '.join(networks.values())}"
+    )
     return figure
 
 
@@ -206,7 +287,9 @@ def draw_dots(
     ringed: Sequence[tuple[float, float]] = (),
     small: bool = False,
 ) -> figures.Drawing:
-    """One number against another, a colour per group; perhaps with the line on which both are equal, and rings."""
+    """One number against another, a colour per group; perhaps with the line on which both are
+    equal, and rings.
+    """
     if not sum(len(x) for x, _ in groups.values()):
         raise figures.NothingToDraw("there is no point")
     figure, (axes,) = figures.new_figure(height=4.2)
@@ -218,7 +301,14 @@ def draw_dots(
         marks = {**figures.look(i), **({"markersize": 3.5, "alpha": 0.55} if small else {})}
         axes.plot(x, y, linestyle="none", label=name, **marks)
     for point in ringed:
-        axes.plot(*point, marker="o", markersize=13, markerfacecolor="none", color=figures.GREY, markeredgewidth=2)
+        axes.plot(
+            *point,
+            marker="o",
+            markersize=13,
+            markerfacecolor="none",
+            color=figures.GREY,
+            markeredgewidth=2,
+        )
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     figures.add_legend(figure, axes.get_legend_handles_labels()[0])

@@ -1,7 +1,8 @@
-"""What Figures 2 to 4 of Wang et al. (2023) claim, judged by their rows; `claims.py` has the tables.
+"""What Figures 2 to 4 of Wang et al. (2023) claim, judged by their rows; `claims.py` has the
+tables.
 
-"At every dim" and "for every network" are judged where the claim is hardest to hold. The paper's dims are read as
-shares of the network's full size, Figure 4's as printed.
+"At every dim" and "for every network" are judged where the claim is hardest to hold. The paper's
+dims are read as shares of the network's full size, Figure 4's as printed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,34 +17,51 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE
-from repro.report.judge import Judge, Measurement, Rule, effect, farthest, highest, judge, lowest, ratio, trend, whole
+from repro.report.judge import (
+    Judge,
+    Measurement,
+    Rule,
+    effect,
+    farthest,
+    highest,
+    judge,
+    lowest,
+    ratio,
+    trend,
+    whole,
+)
 from repro.report.tables import paper_values
 
 SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
 SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
-"""full sizes of networks with rows; to ask the networks themselves would load torch"""
+"""Full sizes of networks with rows; to ask the networks themselves would load torch."""
 PAPER_HIDDEN = 768
 PAPER_OPTIMAL = {"trec": 768, "stsb": 256, "cr": 256, "mrpc": 16}
-"""Figure 2's smallest dims that keep the best score"""
+"""Figure 2's smallest dims that keep the best score."""
 SMALL_DIM = 64  # the largest dim that the paper's small ones, 64 to 8, hold
 SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """What the rows of each network say of the rules of a figure or table; they get a column `full`, its full size.
+    """What the rows of each network say of the rules of a figure or table; they get a column
+    `full`, its full size.
 
-    A network that is not in `SIZES` has the size given, or its largest dim. What a rule says without naming anybody is
-    said of the network whose rows it read.
+    A network that is not in `SIZES` has the size given, or its largest dim. What a rule says
+    without naming anybody is said of the network whose rows it read.
     """
     found = []
     for name, own in rows.groupby("backbone", sort=False, dropna=False):
         size = SIZES.get(str(name)) or full or int(own["dim"].max())
-        found += [replace(m, network=m.network or str(name)) for m in judge(rules, own.assign(full=size))]
+        found += [
+            replace(m, network=m.network or str(name)) for m in judge(rules, own.assign(full=size))
+        ]
     return found
 
 
 def averaged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without STS-B's test rows of networks whose average over the seven sets is known, which is surer."""
+    """Without STS-B's test rows of networks whose average over the seven sets is known, which is
+    surer.
+    """
     surer = rows["backbone"].isin(rows.loc[rows["dataset"] == AVERAGE, "backbone"].unique())
     scores = (rows["dataset"] == "stsb") & (rows["metric"] != "train_seconds")
     return rows[~(surer & scores & ~rows["setting"].fillna("").str.startswith("dev"))]
@@ -55,7 +73,9 @@ def surest(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
 
 
 def trending(claim: str, query: str, direction: int, what: str, paper: float | None = None) -> Rule:
-    """A rule: the values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at least."""
+    """A rule: the values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at
+    least.
+    """
 
     def rule(rows: pd.DataFrame) -> Iterator[Measurement]:
         own = rows.query(query, engine="python")
@@ -69,7 +89,9 @@ def trending(claim: str, query: str, direction: int, what: str, paper: float | N
 
 
 def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-F2-1 above the full size; F2-2, F2-3 and F2-4 below it; paired over items where rows hold such changes."""
+    """WANG-F2-1 above the full size; F2-2, F2-3 and F2-4 below it; paired over items where rows
+    hold such changes.
+    """
     full = int(rows["full"].iloc[0])
     for task, scores in rows.query(SCORES).groupby("dataset"):
         at = dict(reversed(estimates(scores).items()))
@@ -79,18 +101,33 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
         loss = {(w, d): at[w] - at[d] for w, d in combinations(at, 2)}
         for (wider, d), cell in changes.groupby(["setting", "dim"]):
             loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
-        wide, narrow = {d: loss[d, full] for d in at if d > full}, {d: loss[full, d] for d in at if d < full}
+        wide, narrow = (
+            {d: loss[d, full] for d in at if d > full},
+            {d: loss[full, d] for d in at if d < full},
+        )
         if wide:
-            yield effect("WANG-F2-1", farthest(wide)[1], f"{task}: largest change above {full} dims", test="sameness")
+            yield effect(
+                "WANG-F2-1",
+                farthest(wide)[1],
+                f"{task}: largest change above {full} dims",
+                test="sameness",
+            )
         if task == "trec" and narrow:
             d, e = lowest({d: loss[w, d] for w, d in pairwise([full, *narrow])})
-            yield effect("WANG-F2-2", e, f"smallest loss of trec accuracy at a step down (to dim {d})")
+            yield effect(
+                "WANG-F2-2",
+                e,
+                f"smallest loss of trec accuracy at a step down (to dim {d})",
+            )
         if task in ("stsb", "cr") and (third := third_of(narrow, full)):
             smallest = 8 if 8 in narrow else min(narrow)
             what = f"{task}: loss from {full} to {third} dims, claimed to be less than 1 point"
             yield effect("WANG-F2-3", loss[full, third], what, null=1.0, direction=-1)
             if smallest < third:
-                what = f"{task}: loss from {third} to {smallest} dims, claimed to be more than 3 points"
+                what = (
+                    f"{task}: loss from {third} to {smallest} dims, "
+                    "claimed to be more than 3 points"
+                )
                 yield effect("WANG-F2-3", loss[third, smallest], what, null=3.0)
         if task == "mrpc" and narrow:
             what = f"mrpc: largest loss below {full} dims"
@@ -98,13 +135,16 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 
 def third_of(dims: Iterable[int], full: int) -> int | None:
-    """The dim that stands for the paper's 256 of 768: nearest to a third, within a factor of the root of 2."""
+    """The dim that stands for the paper's 256 of 768: nearest to a third, within a factor of the
+    root of 2.
+    """
     near = [d for d in dims if abs(log2(3 * d / full)) <= 0.5]
     return min(near, key=lambda d: abs(log2(3 * d / full)), default=None)
 
 
 def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
-    """log₂ of the smallest dim whose score (…, C), at ascending dims, is within a point of the best (PROTOCOLS §3.6).
+    """log₂ of the smallest dim whose score (…, C), at ascending dims, is within a point of the best
+    (PROTOCOLS §3.6).
 
     The dim is counted as a share of the full size.
     """
@@ -113,7 +153,8 @@ def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
 
 
 def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-F2-5, as shares of the full size, and F2-6: the optimal dim of every seed, moved by the items.
+    """WANG-F2-5, as shares of the full size, and F2-6: the optimal dim of every seed, moved by the
+    items.
 
     Without a dim near a third there is nowhere between for an optimum to be.
     """
@@ -126,7 +167,12 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
         at = tasks[task]
         best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
         if printed == PAPER_HIDDEN:
-            yield effect("WANG-F2-5", best, f"{task}: log2(optimal dim / hidden size)", test="sameness")
+            yield effect(
+                "WANG-F2-5",
+                best,
+                f"{task}: log2(optimal dim / hidden size)",
+                test="sameness",
+            )
         else:
             what = f"{task}: optimal dim / hidden size"
             yield ratio("WANG-F2-5", best, what, null=1.0, paper=printed / PAPER_HIDDEN)
@@ -135,7 +181,11 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
 
         def below(scores: Floats) -> Floats:
             parts = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
-            return np.sum([log_optimal(list(at), full, part) < 0 for at, part in parts], axis=0, dtype=float)
+            return np.sum(
+                [log_optimal(list(at), full, part) < 0 for at, part in parts],
+                axis=0,
+                dtype=float,
+            )
 
         count = of_parts([e for at in tasks.values() for e in at.values()], below)
         what = f"tasks of {len(tasks)} whose optimal dim is below the hidden size"
@@ -148,7 +198,8 @@ FIGURE2: list[Rule] = [
     trending("WANG-F2-2", TREC, 1, "trec accuracy against dim"),
     optimal_dims_judged,
 ]
-figure2 = partial(whole, partial(judged, FIGURE2), ["WANG-F2-4"])  # on MRPC, whose test split is small
+# On MRPC, whose test split is small
+figure2 = partial(whole, partial(judged, FIGURE2), ["WANG-F2-4"])
 
 
 # Figure 3: losses of the encoder and of the pooler
@@ -163,15 +214,20 @@ def network_names(rows: pd.DataFrame) -> pd.Series:
 def figure3(rows: pd.DataFrame) -> list[Measurement]:
     """WANG-F3-1 and F3-2 for every network, F3-2 at the small dim where it is weakest.
 
-    Losses measured from the best encoder cannot be negative and judge nothing: the encoder's is then taken from the
-    widest pooler's.
+    Losses measured from the best encoder cannot be negative and judge nothing: the encoder's is
+    then taken from the widest pooler's.
     """
     found: list[Measurement] = []
     for network, own in averaged(rows).groupby(network_names(rows), sort=False):
         alone = "metric == 'spearman' and readout == 'encoder'"
-        found += judge([trending("WANG-F3-1", alone, 1, f"encoder score against dim, {network}")], own)
+        found += judge(
+            [trending("WANG-F3-1", alone, 1, f"encoder score against dim, {network}")],
+            own,
+        )
         at = estimates(own.query(alone))
-        loss = {part: estimates(own[own["metric"] == f"{part}_loss"]) for part in ("encoder", "pooler")}
+        loss = {
+            part: estimates(own[own["metric"] == f"{part}_loss"]) for part in ("encoder", "pooler")
+        }
         full = int(own["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
         if own["setting"].str.endswith("(best)").any():
             full = max(at)
@@ -179,7 +235,13 @@ def figure3(rows: pd.DataFrame) -> list[Measurement]:
         narrow = [d for d in at if d < full]
         if narrow:
             least = 8 if 8 in narrow else min(narrow)
-            found.append(effect("WANG-F3-1", loss["encoder"][least], f"encoder loss at {least} dims, {network}"))
+            found.append(
+                effect(
+                    "WANG-F3-1",
+                    loss["encoder"][least],
+                    f"encoder loss at {least} dims, {network}",
+                )
+            )
         for part, at_dims in loss.items():
             if small := {d: at_dims[d] for d in narrow if d <= SMALL_DIM}:
                 d, e = lowest(small)
@@ -188,15 +250,17 @@ def figure3(rows: pd.DataFrame) -> list[Measurement]:
     return found
 
 
-# Figure 4: encoders are ranked by what they score alone, on the dev pairs where the rows hold them, so that the pairs
-# that rank are not the pairs that judge
+# Figure 4: encoders are ranked by what they score alone, on the dev pairs where the rows hold them,
+# so that the pairs that rank are not the pairs that judge
 
 EXCHANGED = "setting.str.startswith('test') and metric == 'spearman_gain' and readout == 'pooler'"
-"""what an encoder gains over the pooler's own"""
+"""What an encoder gains over the pooler's own."""
 
 
 def printed_cells() -> pd.DataFrame:
-    """The two printed cells of the grid, as rows of methods `encoder_16` and `encoder_64` at dim 16."""
+    """The two printed cells of the grid, as rows of methods `encoder_16` and `encoder_64` at dim
+    16.
+    """
     cells = paper_values("wang2023", "text").query("table == 'fig4' and metric == 'spearman'")
     return cells.assign(method=cells["method"].str.split(" ").str[0], readout="pooler")
 
@@ -214,11 +278,15 @@ def ranking(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def exchanges(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-F4-1: of all exchanges for an encoder that is better alone, the share that raise the score, seed by seed."""
+    """WANG-F4-1: of all exchanges for an encoder that is better alone, the share that raise the
+    score, seed by seed.
+    """
     gains = rows.query(EXCHANGED, engine="python")
     gains = gains.assign(encoder=gains["method"].str.removeprefix("encoder_").astype(int))
     ranks = ranking(rows).dropna()
-    gains = gains[gains["encoder"].isin(ranks) & gains["dim"].isin(ranks) & gains["seed"].isin(ranks.index)]
+    gains = gains[
+        gains["encoder"].isin(ranks) & gains["dim"].isin(ranks) & gains["seed"].isin(ranks.index)
+    ]
     cells = {key: estimate(own) for key, own in gains.groupby(["encoder", "dim"])}
     alone = [Estimate(scores.to_dict()) for _, scores in ranks.items()]
     encoder, own = ([list(ranks).index(key[side]) for key in cells] for side in (0, 1))
@@ -236,14 +304,21 @@ def exchanges(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 def exchanged_example(rows: pd.DataFrame) -> Iterator[Measurement]:
     """WANG-F4-2, which supposes that encoder_64 is better alone than encoder_16."""
-    what, query = "gain of encoder_64 over encoder_16 under pooler_16", "method == 'encoder_64' and dim == 16"
+    what, query = (
+        "gain of encoder_64 over encoder_16 under pooler_16",
+        "method == 'encoder_64' and dim == 16",
+    )
     printed = 100 * printed_cells().set_index("method")["value"]
     paper = float(printed["encoder_64"] - printed["encoder_16"])
     rule = Judge("WANG-F4-2", what, f"{EXCHANGED} and {query}", paper=paper)
     alone = ranking(rows).mean()
     worse = alone.get(64, 0.0) <= alone.get(16, 0.0)
     for m in rule.measure(rows):
-        yield replace(m, unmet="the premise: encoder_64 is not better alone than encoder_16 here") if worse else m
+        yield (
+            replace(m, unmet="the premise: encoder_64 is not better alone than encoder_16 here")
+            if worse
+            else m
+        )
 
 
 BEST = "lead of encoder_{dim}, the best of the narrower, over that of the widest pooler (SimCSE)"

@@ -1,4 +1,6 @@
-"""What the pages of Wang et al. (2023) train and score: sweeps of encoders, their stages, and whole suites of tasks."""
+"""What the pages of Wang et al. (2023) train and score: sweeps of encoders, their stages, and whole
+suites of tasks.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +10,17 @@ from typing import Any
 import pandas as pd
 
 from repro.data.samples import training_sentences
-from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
+from repro.methods import (
+    END_TO_END,
+    FULL,
+    REDUCED,
+    STEP_1,
+    STEP_2,
+    TRAINED_NARROW,
+    TWO_STEP,
+    UNTRAINED,
+    fitted_on,
+)
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.lines import Line, Task, TextTable, by_kind, similarities, spearman_of
@@ -26,20 +38,26 @@ def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> p
 
 def trained_line(sweep: Sweep) -> str:
     """What was trained, on what, and what of it lay in the store, in two lines for the reader."""
-    c, n, seconds = sweep.config, len(sweep.cells), sum(cell.seconds for cell in sweep.cells.values())
+    c, n, seconds = (
+        sweep.config,
+        len(sweep.cells),
+        sum(cell.seconds for cell in sweep.cells.values()),
+    )
     dropout = "as shipped" if c.dropout is None else c.dropout
     return (
         f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
         f"batch {c.batch_size}, learning rate {c.learning_rate:g}, dropout {dropout}\n"
-        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained now; training took {seconds:.0f} s"
+        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained "
+        f"now; training took {seconds:.0f} s"
     )
 
 
 def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: Any) -> pd.DataFrame:
-    """Score of every task for every trained dim, in both readouts, and what each dim changes from every wider one.
+    """Score of every task for every trained dim, in both readouts, and what each dim changes from
+    every wider one.
 
-    A change is a row of metric `…_change` and setting `from <wider dim>`, of the pooler's readout, paired over items
-    (Figure 2).
+    A change is a row of metric `…_change` and setting `from <wider dim>`, of the pooler's readout,
+    paired over items (Figure 2).
     """
     rows: list[dict[str, Any]] = []
     dims = sorted(sweep.cells, reverse=True)
@@ -48,14 +66,31 @@ def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: A
     for name, task in tasks.items():
         judged = next(by_kind(store)(lines, task, sweep.config.seed))
         rows += [
-            {"dataset": name, **line.columns, "setting": "test", "metric": judged.metric, **judged.scores[k].columns}
+            {
+                "dataset": name,
+                **line.columns,
+                "setting": "test",
+                "metric": judged.metric,
+                **judged.scores[k].columns,
+            }
             for k, line in enumerate(lines)
         ]
         if judged.floor is not None:
-            rows.append({"dataset": name, "metric": "majority_floor", "value": judged.floor, "readout": "pooler"})
+            rows.append(
+                {
+                    "dataset": name,
+                    "metric": "majority_floor",
+                    "value": judged.floor,
+                    "readout": "pooler",
+                }
+            )
         for (wide, first), (narrow, line) in combinations(enumerate(lines[: len(dims)]), 2):
             change = (judged.scores[narrow] - judged.scores[wide]).columns
-            about = {"dataset": name, "metric": f"{judged.metric}_change", "setting": f"from {first.dim}"}
+            about = {
+                "dataset": name,
+                "metric": f"{judged.metric}_change",
+                "setting": f"from {first.dim}",
+            }
             rows.append({**line.columns, **about, **change})
     for dim, cell in sweep.cells.items():
         cost = {"metric": "train_seconds", "value": cell.seconds, "seconds": cell.seconds}
@@ -67,7 +102,9 @@ def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: A
 
 
 def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
-    """Embeddings of all texts at one dim by stage: encoder_d + pooler_d, encoder_opt + pooler_d, the pooler anew."""
+    """Embeddings of all texts at one dim by stage: encoder_d + pooler_d, encoder_opt + pooler_d,
+    the pooler anew.
+    """
     opt = trained.opt[dim]
     return {
         END_TO_END: sweep.embeddings(dim, dim),
@@ -76,24 +113,44 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
     }
 
 
-def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **shared: Any) -> pd.DataFrame:
-    """The blocks of Table 1 on every set (of the seven: on STS-B and their average), paired gains, and costs.
+def two_step_rows(
+    sweep: Sweep,
+    trained: TwoStep,
+    tasks: Mapping[str, Task],
+    **shared: Any,
+) -> pd.DataFrame:
+    """The blocks of Table 1 on every set (of the seven: on STS-B and their average), paired gains,
+    and costs.
 
-    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's state (`alone`).
+    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's
+    state (`alone`).
     """
     if any(trained.chosen_on == (task.pairs.name, task.pairs.split) for task in tasks.values()):
-        raise InputError(f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split")
+        raise InputError(
+            f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split"
+        )
     rows: list[dict[str, Any]] = []
     setting = f"test, select_by={trained.select_by}"
-    lines = {(d, ""): Line(END_TO_END, d, sweep.embeddings(d), setting) for d in sorted(sweep.cells)}
+    lines = {
+        (d, ""): Line(END_TO_END, d, sweep.embeddings(d), setting) for d in sorted(sweep.cells)
+    }
     for d in sorted(sweep.cells):
-        lines |= {(d, s): Line(s, d, z, setting, "pooler") for s, z in stages_at(sweep, trained, d).items()}
+        lines |= {
+            (d, s): Line(s, d, z, setting, "pooler")
+            for s, z in stages_at(sweep, trained, d).items()
+        }
     for dataset, scores in similarities(list(lines.values()), tasks, sweep.config.seed).items():
         row = {key: k for k, key in enumerate(lines)}
-        own = [{**line.columns, "metric": "spearman", **scores[row[key]].columns} for key, line in lines.items()]
-        narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]  # of the rows `…_mean`
+        own = [
+            {**line.columns, "metric": "spearman", **scores[row[key]].columns}
+            for key, line in lines.items()
+        ]
+        # Of the rows `…_mean`
+        narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
         for over in [*([d] for d in sweep.cells), narrow]:
-            end, one, two, alone = (scores[[row[d, s] for d in over]].mean() for s in (END_TO_END, STEP_1, STEP_2, ""))
+            end, one, two, alone = (
+                scores[[row[d, s] for d in over]].mean() for s in (END_TO_END, STEP_1, STEP_2, "")
+            )
             at: dict[str, Any] = {"dim": None if over is narrow else over[0], "readout": "pooler"}
             gains = {
                 ("gain", STEP_1): one - end,
@@ -108,27 +165,49 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
         rows += [{"dataset": dataset, **row} for row in own]
     for d, cell in sweep.cells.items():
         about = {"dataset": trained.chosen_on[0], "dim": d}
-        opt = {"metric": "optimal_dim", "value": trained.opt[d], "method": STEP_1, "readout": "encoder"}
+        opt = {
+            "metric": "optimal_dim",
+            "value": trained.opt[d],
+            "method": STEP_1,
+            "readout": "encoder",
+        }
         cost = {END_TO_END: cell.seconds, STEP_2: trained.seconds / len(sweep.cells)}
         shared_cost = {"metric": "train_seconds", "readout": "pooler"}
-        costs = [{**shared_cost, "value": s, "seconds": s, "method": stage} for stage, s in cost.items()]
+        costs = [
+            {**shared_cost, "value": s, "seconds": s, "method": stage} for stage, s in cost.items()
+        ]
         rows += [{**about, **row} for row in (opt, *costs)]
     return rows_of(sweep, rows, setting=setting, **shared)
 
 
 def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataFrame:
-    """Dev Spearman of the encoder readout: of the untrained backbone, and of every encoder after training."""
-    untrained = next(iter(sweep.cells.values())).dev_before  # the same for all: the pooler is not read
+    """Dev Spearman of the encoder readout: of the untrained backbone, and of every encoder after
+    training.
+    """
+    # The same for all: the pooler is not read
+    untrained = next(iter(sweep.cells.values())).dev_before
     rows: list[dict[str, Any]] = [{"value": untrained, "method": UNTRAINED}]
-    rows += [{"value": spearman_of(sweep.embeddings(d), dev), "method": END_TO_END, "dim": d} for d in sweep.cells]
-    return rows_of(sweep, rows, metric="spearman", readout="encoder", dataset=dev.name, setting="dev", **shared)
+    rows += [
+        {"value": spearman_of(sweep.embeddings(d), dev), "method": END_TO_END, "dim": d}
+        for d in sweep.cells
+    ]
+    return rows_of(
+        sweep,
+        rows,
+        metric="spearman",
+        readout="encoder",
+        dataset=dev.name,
+        setting="dev",
+        **shared,
+    )
 
 
 # Tables 3 and 4: training against reducing afterwards
 
 
 def fit_sets_of(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) -> dict[int, Array]:
-    """States h (n, hidden_dim) of n training sentences drawn at random, by n; smaller sets lie within larger ones.
+    """States h (n, hidden_dim) of n training sentences drawn at random, by n; smaller sets lie
+    within larger ones.
 
     The paper takes the first 2,000 lines of a file that is itself a random sample of Wikipedia.
     """
@@ -148,10 +227,11 @@ def suite_lines(
     *,
     n_neighbors: int = 5,
 ) -> Iterator[Line]:
-    """Every line of the tables: the full size in both readouts, then the reducers and both trainings at every dim.
+    """Every line of the tables: the full size in both readouts, then the reducers and both
+    trainings at every dim.
 
-    Each reducer is fitted once, on the states of the encoder trained at full size, at the largest dim it can give: PCA
-    on every fit set, Isomap and LLE on the smallest.
+    Each reducer is fitted once, on the states of the encoder trained at full size, at the largest
+    dim it can give: PCA on every fit set, Isomap and LLE on the smallest.
     """
     full = next(iter(sweep.cells.values())).pooler.hidden_dim
     states = sweep.embeddings(full)
@@ -168,9 +248,15 @@ def suite_lines(
 
 
 def is_compared(line: Line, other: Line) -> bool:
-    """Two-step training and PCA with the others of their dim, two-step training with the full size too."""
+    """Two-step training and PCA with the others of their dim, two-step training with the full size
+    too.
+    """
     same = other.dim == line.dim and other.method not in (TWO_STEP, FULL)
-    reduced = line.method == "PCA" and line.setting == other.setting and other.method.startswith(("Isomap", "LLE"))
+    reduced = (
+        line.method == "PCA"
+        and line.setting == other.setting
+        and other.method.startswith(("Isomap", "LLE"))
+    )
     return (same or other.method == FULL) if line.method == TWO_STEP else (same and reduced)
 
 

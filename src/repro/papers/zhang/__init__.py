@@ -1,1 +1,3 @@
-"""Zhang et al. (2024), on unsupervised reduction of sentence embeddings: their figures and their table."""
+"""Zhang et al. (2024), on unsupervised reduction of sentence embeddings: their figures and their
+table.
+"""

@@ -1,4 +1,6 @@
-"""What a reader sees of Zhang et al. (2024): losses and sizes that lose little, scores against size, and seconds."""
+"""What a reader sees of Zhang et al. (2024): losses and sizes that lose little, scores against
+size, and seconds.
+"""
 
 from collections.abc import Mapping
 from itertools import product
@@ -21,14 +23,17 @@ ORDER = (*ZHANG_METHODS, TRUNCATE)
 def loss(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[int, Estimate]:
     """By dim, what a method loses of the full-size score, in per cent of it.
 
-    The full-size score that it is divided by is taken as exact: its interval would move the loss by a small part of it.
+    The full-size score that it is divided by is taken as exact: its interval would move the loss by
+    a small part of it.
     """
     _, full = full_size(rows, encoder)
     return {d: scaled(e, -100 / full) for d, e in lead(rows, encoder, method, setting).items()}
 
 
 def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What PCA at half the dims loses, per cent of full size, by kind of number, beside what the paper says."""
+    """What PCA at half the dims loses, per cent of full size, by kind of number, beside what the
+    paper says.
+    """
     lines = []
     for kind, frame in rows.items():
         for encoder in encoders_of(frame):
@@ -37,18 +42,28 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 at = loss(frame, encoder, "PCA", setting)
                 if at := {d: e for d, e in at.items() if 0.5**1.5 <= d / full <= 0.5**0.5}:
                     d = min(at, key=lambda d: abs(d - full / 2))
-                    value, low, high = (round(x, 2) + 0.0 for x in (at[d].value, at[d].low, at[d].high))  # no −0.00
+                    # No −0.00
+                    value, low, high = (
+                        round(x, 2) + 0.0 for x in (at[d].value, at[d].low, at[d].high)
+                    )
                     said = {"paper": "at most 1" if setting in WITHIN else MISSING}
                     said[kind] = f"{value:.2f} [{low:.2f}, {high:.2f}]"
                     lines += [(encoder, f"{d} of {full}", setting, *item) for item in said.items()]
     frame = pd.DataFrame(lines, columns=["encoder", "dims", "setting", "kind", "value"])
     orders = {"setting": SETTINGS, "kind": ("paper", *rows)}
-    table = wide(frame, ["encoder", "dims", "setting"], "kind", lambda cell: cell["value"].iat[0], orders=orders)
+    table = wide(
+        frame,
+        ["encoder", "dims", "setting"],
+        "kind",
+        lambda cell: cell["value"].iat[0],
+        orders=orders,
+    )
     return table.fillna(MISSING)
 
 
 def sufficient_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """The smallest size from which on every larger one tried loses at most 1 % of the full-size score.
+    """The smallest size from which on every larger one tried loses at most 1 % of the full-size
+    score.
 
     First by the measured loss, then, as `surely`, by the upper end of its 95 % interval.
     """
@@ -56,40 +71,78 @@ def sufficient_table(rows: pd.DataFrame) -> pd.DataFrame:
     for encoder, method, setting in product(sorted(encoders_of(rows)), ORDER, SETTINGS):
         if at := loss(rows, encoder, method, setting):
             full, _ = full_size(rows, encoder)
-            enough = smallest_sufficient(list(at), [1 - e.value / 100 for e in at.values()], 1 - TOLERANCE / 100)
-            surely = smallest_sufficient(list(at), [1 - e.high / 100 for e in at.values()], 1 - TOLERANCE / 100)
+            enough = smallest_sufficient(
+                list(at),
+                [1 - e.value / 100 for e in at.values()],
+                1 - TOLERANCE / 100,
+            )
+            surely = smallest_sufficient(
+                list(at),
+                [1 - e.high / 100 for e in at.values()],
+                1 - TOLERANCE / 100,
+            )
             sure = "not sure at any" if surely is None else f"surely {surely}"
-            said = f"{enough} ({100 * enough / full:.0f} %), {sure}" if enough else f"more than {max(at)}"
+            said = (
+                f"{enough} ({100 * enough / full:.0f} %), {sure}"
+                if enough
+                else f"more than {max(at)}"
+            )
             lines.append((encoder, method, setting, said))
     found = pd.DataFrame(lines, columns=["encoder", "method", "setting", "said"])
     orders = {"method": ORDER, "setting": SETTINGS}
-    table = wide(found, ["encoder", "method"], "setting", lambda cell: cell["said"].iat[0], orders=orders)
+    table = wide(
+        found, ["encoder", "method"], "setting", lambda cell: cell["said"].iat[0], orders=orders
+    )
     return table.fillna("not fitted")
 
 
 def score_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Scores ×100, means over seeds: a line per encoder, method and setting, a column per size that any of them has."""
+    """Scores ×100, means over seeds: a line per encoder, method and setting, a column per size that
+    any of them has.
+    """
     kept = rows[rows["metric"].isin(SCORES) & rows["method"].isin((FULL_SIZE, *ORDER))]
     settings = sorted(set(kept["setting"].fillna("")))
     orders = {"backbone": encoders_of(rows), "method": (FULL_SIZE, *ORDER), "setting": settings}
-    return wide(kept, ["backbone", "method", "setting"], "dim", orders=orders, names={"backbone": "encoder"})
+    return wide(
+        kept,
+        ["backbone", "method", "setting"],
+        "dim",
+        orders=orders,
+        names={"backbone": "encoder"},
+    )
 
 
 def rescaled_table(rows: pd.DataFrame, form: str) -> pd.DataFrame:
-    """PCA, kernel PCA and kernel PCA in another form at every size, inductive: a line per encoder and size."""
-    shown = {("PCA", "inductive"): "PCA", ("KPCA", "inductive"): "KPCA", ("KPCA", f"inductive, {form}"): f"KPCA {form}"}
+    """PCA, kernel PCA and kernel PCA in another form at every size, inductive: a line per encoder
+    and size.
+    """
+    shown = {
+        ("PCA", "inductive"): "PCA",
+        ("KPCA", "inductive"): "KPCA",
+        ("KPCA", f"inductive, {form}"): f"KPCA {form}",
+    }
     kept = rows[rows["metric"].isin(SCORES)]
-    kept = kept.assign(line=[shown.get(key) for key in zip(kept["method"], kept["setting"], strict=True)])
+    kept = kept.assign(
+        line=[shown.get(key) for key in zip(kept["method"], kept["setting"], strict=True)]
+    )
     kept = kept.dropna(subset="line")
     if set(kept["line"]) != set(shown.values()):
         return pd.DataFrame(columns=["encoder", "dims", *shown.values()])
     orders = {"backbone": encoders_of(rows), "line": list(shown.values())}
-    table = wide(kept, ["backbone", "dim"], "line", orders=orders, names={"backbone": "encoder", "dim": "dims"})
+    table = wide(
+        kept,
+        ["backbone", "dim"],
+        "line",
+        orders=orders,
+        names={"backbone": "encoder", "dim": "dims"},
+    )
     return table.dropna(ignore_index=True)
 
 
 def roughness_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Roughness in points per encoder, setting and method: recorded a mean over seeds, live with its interval."""
+    """Roughness in points per encoder, setting and method: recorded a mean over seeds, live with
+    its interval.
+    """
     joined = pd.concat([frame.assign(kind=kind) for kind, frame in rows.items()], ignore_index=True)
     return wide(
         joined[joined["metric"] == "roughness"],
@@ -104,18 +157,28 @@ def roughness_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     """Score against size of every method: a row of panels per encoder, a column per setting.
 
-    A grey line is the score at full size, with a band down to what costs 1 % of it, a dotted line stands at half the
-    dims, and a dashed one at what the majority class gives, where that is near.
+    A grey line is the score at full size, with a band down to what costs 1 % of it, a dotted line
+    stands at half the dims, and a dashed one at what the majority class gives, where that is near.
     """
     rows = rows[rows["metric"].isin(SCORES)]
-    drawn = rows[rows["method"].isin(ORDER) & ~rows["setting"].fillna("").str.contains(",")].dropna(subset="dim")
+    drawn = rows[rows["method"].isin(ORDER) & ~rows["setting"].fillna("").str.contains(",")].dropna(
+        subset="dim"
+    )
     encoders, settings = (list(dict.fromkeys(drawn[column])) for column in ("backbone", "setting"))
     for lacking in set(encoders) - set(encoders_of(rows)):
         raise NothingToDraw(f"{lacking!r} has no score at full size to compare with")
     place = {name: i for names in (ORDER, (*encoders, *settings)) for i, name in enumerate(names)}
-    drawn = drawn.sort_values(["backbone", "setting", "method"], key=lambda c: c.map(place), kind="stable")
+    drawn = drawn.sort_values(
+        ["backbone", "setting", "method"], key=lambda c: c.map(place), kind="stable"
+    )
     ylabel = " and ".join(SCORES[metric] for metric in dict.fromkeys(drawn["metric"]))
-    across: dict[str, Any] = {"color": "method", "panel": "setting", "row": "backbone", "order": ORDER, "share": "row"}
+    across: dict[str, Any] = {
+        "color": "method",
+        "panel": "setting",
+        "row": "backbone",
+        "order": ORDER,
+        "share": "row",
+    }
     figure = curves(drawn.assign(kind=kind), band=False, ylabel=f"{ylabel} ({kind})", **across)
     floors = rows.loc[rows["method"] == MAJORITY, "value"]
     for axes, (encoder, _) in zip(figure.axes, product(encoders, settings), strict=False):
@@ -125,7 +188,8 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         axes.axhspan(score * (1 - TOLERANCE / 100), score, color=GREY, alpha=0.25, linewidth=0)
         axes.axhline(score, color=GREY, linewidth=1.2)
         axes.axvline(full / 2, color=GREY, linestyle=":", linewidth=1.3)
-        if len(floors) and 100 * floors.mean() > axes.get_ylim()[0] - 3:  # far below, it would flatten the curves
+        # Far below, it would flatten the curves
+        if len(floors) and 100 * floors.mean() > axes.get_ylim()[0] - 3:
             axes.axhline(100 * floors.mean(), color=GREY, linestyle="--", linewidth=1.0)
         axes.get_lines()[0].set_markersize(7.5)  # kernel PCA often lies on PCA, the first
     figure.alt += "; grey: full size and one per cent below it; dotted: half the dimensions"
