@@ -62,19 +62,18 @@ def module_of(function: Callable[..., Any]) -> str:
 
 
 @cache
-def code_digest(module: str) -> str:
-    """Digest of what a module does, together with all that it imports of this project."""
-    return _short(
-        "".join(f"{name}\n{read_module(name)[0]}\n" for name in import_closure(module)).encode()
-    )
+def code_digest(*modules: str) -> str:
+    """Digest of what modules do, together with all that they import of this project."""
+    closure = import_closure(*modules)
+    return _short("".join(f"{name}\n{read_module(name)[0]}\n" for name in closure).encode())
 
 
 @cache
-def import_closure(module: str) -> tuple[str, ...]:
-    """The module and those of this project that it imports, directly or not, none of them
+def import_closure(*modules: str) -> tuple[str, ...]:
+    """The modules and those of this project that they import, directly or not, none of them
     executed.
     """
-    found, queue = set[str](), [module]
+    found, queue = set[str](), list(modules)
     while queue:
         name = queue.pop()
         if name not in found:
@@ -83,16 +82,30 @@ def import_closure(module: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def all_modules() -> tuple[str, ...]:
+    """All modules of this project, by name."""
+    source = PACKAGE.parent
+    files = (path for package in PACKAGES for path in sorted((source / package).rglob("*.py")))
+    names = (path.relative_to(source).with_suffix("").as_posix() for path in files)
+    return tuple(name.removesuffix("/__init__").replace("/", ".") for name in names)
+
+
 @cache
 def read_module(module: str) -> tuple[str, tuple[str, ...]]:
     """What a module does, as text, and the modules of this project that it imports."""
-    tree, imported = _tree(module), list[str]()
+    tree = _tree(module)
+    return ast.dump(tree), imports_of(tree)
+
+
+def imports_of(tree: ast.Module) -> tuple[str, ...]:
+    """The modules of this project that code imports."""
+    imported = list[str]()
     for node in _statements(tree.body):
         if isinstance(node, ast.Import):
             imported += [alias.name for alias in node.names if _path(alias.name)]
         elif isinstance(node, ast.ImportFrom) and node.module and _path(node.module):
             imported += [_home(node.module, alias.name) for alias in node.names]
-    return ast.dump(tree), tuple(imported)
+    return tuple(imported)
 
 
 def _home(module: str, name: str) -> str:

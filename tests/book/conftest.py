@@ -4,6 +4,7 @@ moment.
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import jupytext
 import papermill
 import pytest
 
+from repro import digests
 from repro.book import builder, site
 
 FRONT = """---
@@ -24,7 +26,24 @@ kernelspec: {display_name: Python 3, language: python, name: python3}
 """
 CELL = "\n```{code-cell} ipython3\n%s\n```\n"
 PROFILE = CELL % ':tags: [parameters]\n\nprofile: str = "embedded"  # size'
-PAGES = {"sized": PROFILE + CELL % "1", "plain": CELL % "2"}
+PAGES = {"sized": PROFILE + CELL % "from rivals.code import later", "plain": CELL % "2"}
+RIVALS = "from repro.code import x\n\ndef later():\n    import microworld.code\n"
+MODULES = {
+    "repro/book/notebook": "",
+    "repro/book/kernel": "",
+    "repro/code": "x = 1\n",
+    "rivals/code": RIVALS,
+    "microworld/code": "",
+    "dimadvise/code": "",
+}
+"""Modules of the toy: a page imports one, which imports another, and a third in a function."""
+
+
+def forget() -> None:
+    """Let the source of modules be read anew, as another process would read it."""
+    for known in vars(digests).values():
+        if hasattr(known, "cache_clear"):
+            known.cache_clear()
 
 
 @dataclass
@@ -54,6 +73,7 @@ class Toy:
 
     def build(self, **options: Any) -> builder.Book:
         self.executed.clear()
+        forget()
         return builder.build(self.root, **options)
 
     def files(self, place: str = "_build") -> dict[str, bytes]:
@@ -67,7 +87,7 @@ class Toy:
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
     made = Toy(tmp_path / "checkout", verdicts={"sized": "confirmed"})
     made.write("_config.yml", "title: Toy\nonly_build_toc_files: true\n")
     chapters = "".join(f"- file: notebooks/{name}\n" for name in PAGES) + "- file: book/scorecard\n"
@@ -76,12 +96,13 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
     made.write("book/scorecard.md", FRONT + CELL % "3")
     for name, cells in PAGES.items():
         made.write(f"notebooks/{name}.md", FRONT + cells)
-    for package in ("repro", "rivals", "dimadvise", "microworld"):
-        made.write(f"src/{package}/code.py", "x = 1\n")
+    for name, code in MODULES.items():
+        made.write(f"src/{name}.py", code)
     made.write("src/repro/assets/claims.csv", "claim\n")
     made.write("results/rows.parquet", "rows")
     made.write("data/sts/stsb.tsv", "pairs")
-    monkeypatch.setattr(site, "PACKAGE", made.root / "src" / "repro")
+    for module in (site, digests):
+        monkeypatch.setattr(module, "PACKAGE", made.root / "src" / "repro")
     monkeypatch.setenv("REPRO_DATA", str(made.root / "data"))
     monkeypatch.delenv("REPRO_HUB", raising=False)
 
@@ -108,4 +129,5 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
     monkeypatch.setattr(papermill, "execute_notebook", execute)
     monkeypatch.setattr(site.subprocess, "run", sphinx)
     monkeypatch.chdir(made.root)
-    return made
+    yield made
+    forget()

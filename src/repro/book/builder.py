@@ -187,7 +187,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
         with run.ledger.changed() as ledger:
             ledger.pages.pop(name, None)
         return Page(name, "copied" if run.ledger.write(plain, text) else "unchanged")
-    now = {"its text": digest(text.hex()), **causes}
+    now = {"its text": digest(text.hex()), **site.code_of(node), **causes}
     with suppress(InputError):  # which its execution will raise as well
         if "profile" in notebook.parameters_of(node):
             now[PROFILE] = run.profile

@@ -2,6 +2,7 @@
 how it is rendered.
 """
 
+import ast
 import os
 import platform
 import re
@@ -16,7 +17,7 @@ import yaml  # type: ignore[import-untyped]
 
 from repro.book.ledger import Ledger
 from repro.book.notebook import SUFFIXES
-from repro.digests import PACKAGES, digest
+from repro.digests import all_modules, code_digest, digest, import_closure, imports_of
 from repro.paths import PACKAGE, data_folder, hub_folder, inside, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
@@ -32,6 +33,9 @@ JUPYTER_BOOK = [
 ]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
+EXECUTING = ("repro.book.notebook", "repro.book.kernel")
+"""Modules that decide what any page shows, since they execute it."""
+CODE = (".py", ".pyc")
 RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
 CACHE_TAG, CACHE_SIGNATURE = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"
 """The file that a cache has, and how it begins, by a convention that tools of backup know as well.
@@ -124,22 +128,37 @@ def stamps(folder: Path) -> str:
 
 
 def surroundings(root: Path) -> dict[str, str]:
-    """Digests of everything that all pages share: package, recorded results, data source,
-    libraries.
-    """
-    source = PACKAGE.parent
-    files = (
-        path
-        for name in PACKAGES
-        for path in (source / name).rglob("*")
-        if "__pycache__" not in path.parts
-    )
+    """Digests of everything that all pages share: recorded results, data source, libraries."""
     data = [folder for folder in (data_folder(), hub_folder()) if folder]
     return {
-        "src/": contents(files, source),
         "results/": contents((root / "results").rglob("*.parquet"), root),
         "the data source": digest([stamps(folder) for folder in data]),
         "a library version": digest([platform.python_version(), *map(installed, WATCHED)]),
+    }
+
+
+def code_of(page: Any) -> dict[str, str]:
+    """Digests of the code of this project that a page runs, and of the files beside that code.
+
+    That is what its cells import, directly or not, and what executes a page. Comments, docstrings
+    and layout do not count. A page whose cells cannot be read as Python depends on all modules.
+    """
+    cells = [cell.source for cell in page.cells if cell.cell_type == "code"]
+    try:
+        imported = imports_of(ast.parse("\n".join(cells)))
+    except SyntaxError:
+        imported = all_modules()
+    modules = import_closure(*EXECUTING, *imported)
+    packages = {name.partition(".")[0] for name in modules}
+    beside = (
+        path
+        for package in sorted(packages)
+        for path in (PACKAGE.parent / package).rglob("*")
+        if path.suffix not in CODE and "__pycache__" not in path.parts
+    )
+    return {
+        "the code it imports": code_digest(*modules),
+        "a file beside the code it imports": contents(beside, PACKAGE.parent),
     }
 
 
