@@ -37,13 +37,13 @@ from repro.verbs_cells import Pairs, plan, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
-ABOUT = """How many dimensions does a sentence embedding need? Measure it on your own texts, or
-rerun the book's pages.
+ABOUT = """How many dimensions does a sentence embedding need?
+Measure it on texts of your own, or run the pages of the book again.
 
 Three things to begin with:
-  repro advise --encoder all-MiniLM-L6-v2 --texts stsb how few dimensions keep an encoder's quality
-  repro run playground -p dims "[64, 16]"              a page of the book with numbers of your own
-  repro compare wang_table1                            a paper's table beside what was measured here
+  repro advise --encoder all-MiniLM-L6-v2 --texts stsb   how few dimensions an encoder needs
+  repro run playground -p dims "[64, 16]"                a page of the book, with your numbers
+  repro compare wang_table1                              a paper's table beside what was measured
 
 The book is made by `repro book` and lies in _build/html/index.html; what the repository holds is
 told in README.md.
