@@ -169,7 +169,7 @@ def test_operations_and_weights_are_near_those_of_a_training(
         examples = data.load("nli", split="train", source="microworld", limit=64)
     with FlopCounterMode(display=False) as counter:
         trained = cells.train_encoder(
-            config, cells.OBJECTIVES[objective], examples, lambda *_: 0.0, progress=False
+            config, cells.LOSSES[objective], examples, lambda *_: 0.0, progress=False
         )
     total = estimate([asdict(config)] * 2)
     assert total["trainings"] == 1 and 0.5 < total["operations"] / counter.get_total_flops() < 2

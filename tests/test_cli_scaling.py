@@ -3,16 +3,16 @@
 import json
 import shutil
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import pytest
 
 from repro.config import PROFILES
 from repro.models import SentenceEncoder
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, Objective
+from repro.objectives import OBJECTIVES
 from repro.rows import read_rows
-from repro.runs.cell import OBJECTIVES
+from repro.runs.cell import LOSSES
+from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -26,7 +26,7 @@ def train(repro, tiny, tmp_path):
 
 def test_what_may_be_chosen_is_what_there_is(repro, monkeypatch):
     monkeypatch.setitem(PROFILES, "night", replace(PROFILES["gpu"], name="night"))
-    assert tuple(OBJECTIVES) == get_args(Objective)
+    assert tuple(OBJECTIVES) == tuple(LOSSES)
     told = repro("train --help").out
     for menu in (PROFILES, OBJECTIVES, ANGLE_PRESETS, ESPRESSO_FORMS):
         assert f"{{{','.join(menu)}}}" in told

@@ -8,9 +8,9 @@ import pytest
 
 from repro import digests
 from repro.digests import code_digest, digest, import_closure, module_of
-from repro.objectives import AngleConfig, EspressoConfig, LoraConfig, StepTwoConfig, TrainConfig
 from repro.paths import PACKAGE
-from repro.runs.cell import OBJECTIVES, cell_key, training_code
+from repro.runs.cell import LOSSES, cell_key, training_code
+from repro.settings import AngleConfig, EspressoConfig, LoraConfig, StepTwoConfig, TrainConfig
 from repro.training.mlm import PretrainConfig
 from repro.types import InputError
 
@@ -95,26 +95,24 @@ def test_imports_count_wherever_they_stand_and_however_they_are_written(project)
 
 def test_what_decides_a_result_is_a_small_part_of_the_package():
     for root in (
-        *training_code(OBJECTIVES["simcse"]),
+        *training_code(TrainConfig()),
         "repro.training.two_step",
         "repro.evaluation.classify",
     ):
-        found = import_closure(root)
-        assert len(found) <= 38 and not {"repro.data", "repro.config", "repro.rows"} & set(found), (
-            root
-        )
-        assert not [
-            m
-            for m in found
-            if m.startswith(("repro.papers", "repro.report", "repro.book", "repro.runs"))
-        ]
+        found = set(import_closure(root))
+        assert len(found) <= 38, root
+        assert not found & {"repro.config", "repro.objectives", "repro.rows", "repro.runs.cell"}
+        others = ("repro.papers", "repro.report", "repro.book", "repro.cli")
+        assert not [module for module in found if module.startswith(others)]
 
 
 def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_numbers_of_arrays_of_a_name():
     losses, steps = {"simcse": "contrastive", "nli": "nli", "ese": "espresso"}, {}
     for name in losses:
         found = {
-            module for root in training_code(OBJECTIVES[name]) for module in import_closure(root)
+            module
+            for root in training_code(TrainConfig(objective=name))
+            for module in import_closure(root)
         }
         steps[name] = {module for module in found if module.startswith("repro.losses.")}
         assert not [module for module in found if module.startswith("repro.reducers")]
@@ -216,7 +214,7 @@ UNREAD["matryoshka"] = UNREAD["ese"] - {"prefixes"} | {"dim", "espresso"}
 UNREAD["angle"] = UNREAD["ese"] | UNREAD["matryoshka"]
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", LOSSES)
 def test_every_setting_that_a_training_reads_and_no_other_is_part_of_its_key(tiny, objective):
     base = TrainConfig(objective=objective, backbone=tiny, source="microworld")
     assert {field.name for field in fields(base)} == {*OTHERS, "objective", "backbone", "source"}

@@ -1,264 +1,190 @@
-"""What a training can be told: frozen values that need no network imported (PROTOCOLS §2, §3.3)."""
+"""The objectives that an encoder can be trained with: a record each, and the settings that suit
+each network.
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+None of this lies under the key of a trained encoder. What decides its bytes is the function in
+`repro.training` that `repro.runs.cell.LOSSES` gives by the same name.
+"""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from repro.data.samples import training_examples, training_pairs, training_sentences
 from repro.digests import digest
-from repro.types import DataSource, InputError, check_choices, check_dim, check_positive
+from repro.settings import LoraConfig, TrainConfig
+from repro.store import Store
+from repro.types import one_of
 
-Pooling = Literal["cls", "mean", "last", "avg_first_last"]
-Activation = Literal["tanh", "identity"]
-Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
-# Objectives of ESE's comparison: AnglE on entailment pairs, without a pooler
-SCALING = ("angle", "matryoshka", "ese")
-LayerWeights = Literal["log", "uniform", "learned", "learned_literal"]
-Decomposition = Literal["eigh", "subspace", "randomized"]
-Strategy = Literal["dependencies", "embeddings", "max_k", "none"]
-LAYER_WEIGHTS: tuple[str, ...] = get_args(LayerWeights)
-DECOMPOSITIONS: tuple[str, ...] = get_args(Decomposition)
-
-
-@dataclass(frozen=True)
-class AngleConfig:
-    """Weights and scales of AnglE's terms (Li & Li, 2024); a scale is one over a temperature."""
-
-    cosine_weight: float = 1.0
-    in_batch_weight: float = 1.0
-    angle_weight: float = 1.0
-    negative_weight: float = 1.0  # of the contrastive term with hard negatives, triples only
-    cosine_scale: float = 20.0
-    in_batch_scale: float = 20.0
-    angle_scale: float = 1.0
-    # `mean` divides the angle term's similarity by the embedding size
-    angle_pooling: Literal["sum", "mean"] = "sum"
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        check_positive(self, "cosine_scale", "in_batch_scale", "angle_scale")
-        for name in ("cosine_weight", "in_batch_weight", "angle_weight", "negative_weight"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} is {getattr(self, name)}: expected 0 or more")
-
-
-ANGLE_PRESETS: dict[str, AngleConfig] = {
-    "paper": AngleConfig(),
-    "code": AngleConfig(cosine_weight=0.0, angle_weight=0.02, angle_scale=20.0),
-    "ese_readme": AngleConfig(cosine_weight=0.0, in_batch_weight=10.0, angle_scale=20.0),
+Recipes: TypeAlias = dict[tuple[str, str | None], dict[str, Any]]
+"""(backbone, source) to the settings that suit it, found by trials; source None holds for all."""
+REAL = (("repro-tiny", "local"), ("repro-tiny", "hub"))
+RECIPES: Recipes = {
+    # The contrastive loss of a network this small falls to 0.06 within 150 steps at dropout 0.1 and
+    # stops teaching; on Wikipedia sentences dropout 0.4 keeps it near 1 and lifts STS-B dev from
+    # 0.16 to 0.40 instead of 0.22 (results/tiny_recipe.parquet). Generated sentences share most
+    # words and are hard to tell apart as it is: there that dropout teaches nothing, and mean
+    # pooling is lifted (0.26 to 0.29), which on Wikipedia sentences it is not (0.54 to 0.47).
+    **{place: {"batch_size": 64, "learning_rate": 1e-3, "dropout": 0.4} for place in REAL},
+    ("repro-tiny", "microworld"): {
+        "batch_size": 64,
+        "learning_rate": 3e-4,
+        "pooling": "mean",
+        "sentences": 448,
+    },
+    ("bert-base-uncased", None): {"batch_size": 64, "learning_rate": 3e-5},
+    ("bert-large-uncased", None): {"batch_size": 64, "learning_rate": 1e-5},
+    ("roberta-base", None): {"batch_size": 512, "learning_rate": 1e-5},
+    ("roberta-large", None): {"batch_size": 512, "learning_rate": 3e-5},
 }
-"""AnglE's paper, the defaults of its released code, and the command that ESE's authors publish."""
+"""Of the contrastive objective; the last four are SimCSE's own."""
+NLI_RECIPES: Recipes = {
+    # A hundred steps do not teach this network entailment with dropout (loss 1.09, ln 3 = 1.10);
+    # without it the loss falls to 1.04 in 150 steps and STS-B dev rises from 0.16 to 0.28.
+    **{place: {"learning_rate": 1e-3, "dropout": 0.0, "sentences": 6_400} for place in REAL},
+    ("repro-tiny", "microworld"): {"learning_rate": 1e-3, "pooling": "mean", "sentences": 448},
+}
+"""Of the `nli` objective; others have Sentence-BERT's learning rate."""
+_TINY = {"pooling": "mean", "learning_rate": 3e-4, "warmup": 0.1, "dropout": 0.0}
+_ALL_LAYERS = {
+    "pooling": "mean",
+    "learning_rate": 2e-4,
+    "warmup": 0.1,
+    "sentences": 4_800,
+    "check_every": 40,
+}
+_DECODER = {"pooling": "mean", "bidirectional": True, "lora": LoraConfig(), "learning_rate": 2e-4}
+"""Of Li et al. (2025, §4.1) for large language models."""
+ANGLE_RECIPES: Recipes = {
+    # AnglE alone, 50 steps of 64 real pairs, STS-B dev: mean pooling rises from 54.2 to 58.2 at
+    # 3e-4 and to 57.9 at 1e-3; with dropout 0.1 to 56.4 and 57.4. `cls` starts at 16.0 and ends at
+    # 43.6. Generated pairs: 25.5 to 32.4 in 30 steps at 3e-4, then no further; 30.7 at 1e-4; 1e-3
+    # falls below the start.
+    **{place: {**_TINY, "sentences": 3_200} for place in REAL},
+    ("repro-tiny", "microworld"): {**_TINY, "sentences": 448},
+    # Their last layers know more than these pairs teach. all-MiniLM-L6-v2, STS-B dev: 86.7
+    # untouched, 84.2 after 20 steps of AnglE at the paper's 5e-5 and 84.1 after 32 at 2e-4. ESE (k
+    # = 64) has 86.7 and 85.7 there, but what it is for takes the larger rate: layer 4 at 64 dims,
+    # 51.1 untouched, reaches 53.0 and 72.0 (AnglE: 52.7). e5-small-en, mean over its twelve layers,
+    # last layer: 69.0, 87.6 untouched; AnglE 68.2, 86.6 at 5e-5 and 69.9, 84.2 at 2e-4, ESE 69.7,
+    # 86.2 and 72.9, 84.7, MRL 69.4, 85.1 at 2e-4: the rate that is best over all layers. Trials of
+    # one seed.
+    ("all-MiniLM-L6-v2", None): _ALL_LAYERS,
+    ("e5-small-en", None): _ALL_LAYERS,
+    ("Qwen/Qwen1.5-0.5B", None): _DECODER,
+    ("meta-llama/Llama-2-7b-hf", None): _DECODER,
+}
+"""Of `angle`, `matryoshka` and `ese`, one for the three so that they compare; others have the
+paper's learning rate, 5e-5 for BERT-like networks. The command that ESE's authors publish has 1e-6,
+and a warm-up of 200 steps.
+"""
 
 
 @dataclass(frozen=True)
-class EspressoConfig:
-    """Every switch of ESE (Li et al., 2025, Eqs. 2-7); the defaults are the printed form."""
+class Objective:
+    """What is said of one objective, in one place."""
 
-    # Of the shallow layers: 1/(1 + ln position), all 1, or learned along
-    layer_weights: LayerWeights = "log"
-    # First trained layer; 0 is the embedding output, a constant under `cls` pooling
-    first_layer: int = 1
-    # Last trained layer below the last, counted back from L: -1 is layer L - 1
-    last_shallow: int = -1
-    reduction: Literal["sum", "mean"] = "sum"  # over the shallow layers
-    full_size_loss: bool = False  # also train the last layer at full size
-    dependency: Literal["per_sentence", "per_batch"] = "per_sentence"
-    """One dependency matrix (D, D) for each sentence, or one for the batch."""
-    decomposition: Decomposition = "eigh"
-    """Exact, exact within a stated tolerance but faster, or randomised with a seed."""
-    strategy: Strategy = "dependencies"  # what the compressed target is made of (Table 2)
-    center: bool = False  # subtract the batch mean before `strategy="embeddings"` decomposes
-    stop_gradient: bool = True  # hold the target fixed
-    temperature: float = 1.0  # of the Kullback-Leibler part of the alignment; 0 or less drops it
-    alpha: float = 1.0  # weight of learn-to-express
-    beta: float = 1.0  # weight of learn-to-compress
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        if self.first_layer < 0:
-            raise InputError(
-                f"first_layer is {self.first_layer}: expected 0 (embedding output) or more"
-            )
-        if self.last_shallow > -1:
-            raise InputError(
-                f"last_shallow is {self.last_shallow}: expected -1 (layer L - 1) or less"
-            )
+    label: str
+    """What bars and messages call a training; `{dim}` stands for its size."""
+    material: Callable[[TrainConfig, Store], Any]
+    """What it learns from."""
+    recipes: Recipes
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Settings over those of a profile, and under those of a recipe."""
+    pooler: bool = True
+    """Whether a pooler is trained along; without one, states are read."""
+    dims: str = "dim"
+    """The setting that sizes are given to: `dim`, one encoder each; `prefixes`, one encoder of all;
+    empty, none.
+    """
+    options: tuple[str, ...] = ()
+    """Options of `repro train` that not every objective reads."""
+    unread: tuple[str, ...] = ()
+    """Settings that stay at their defaults, so that a control is trained once."""
 
 
-ESPRESSO_FORMS: dict[str, EspressoConfig] = {
-    "paper": EspressoConfig(),
-    "code": EspressoConfig(
-        first_layer=0,
-        last_shallow=-2,
-        reduction="mean",
-        full_size_loss=True,
-        dependency="per_batch",
-        decomposition="randomized",
+ON_PAIRS = {"corpus": "nli", "batch_size": 64}
+ON_STATES: dict[str, Any] = {
+    "material": training_examples,
+    "recipes": ANGLE_RECIPES,
+    "defaults": {**ON_PAIRS, "learning_rate": 5e-5},
+    "pooler": False,
+}
+"""Of ESE's comparison: AnglE on entailment pairs, without a pooler."""
+UNREAD = ("activation", "temperature", "difference", "checkpoint_by")
+OBJECTIVES: dict[str, Objective] = {
+    "simcse": Objective(
+        label="SimCSE dim {dim}",
+        material=training_sentences,
+        recipes=RECIPES,
+        options=("activation",),
+    ),
+    "nli": Objective(
+        label="NLI dim {dim}",
+        material=training_pairs,
+        recipes=NLI_RECIPES,
+        defaults={**ON_PAIRS, "warmup": 0.1, "learning_rate": 2e-5},
+        options=("activation", "difference"),
+    ),
+    "angle": Objective(
+        label="AnglE",
+        dims="",
+        options=("preset", "examples"),
+        unread=(*UNREAD, "dim", "espresso", "prefixes"),
+        **ON_STATES,
+    ),
+    "matryoshka": Objective(
+        label="Matryoshka",
+        dims="prefixes",
+        options=("preset", "examples"),
+        unread=(*UNREAD, "dim", "espresso"),
+        **ON_STATES,
+    ),
+    "ese": Objective(
+        label="ESE size {dim}",
+        options=("preset", "examples", "form", "layer_weights", "strategy", "alpha", "beta"),
+        unread=(*UNREAD, "prefixes"),
+        **ON_STATES,
     ),
 }
-"""ESE as printed, and as its authors released it."""
 
 
-@dataclass(frozen=True)
-class LoraConfig:
-    """Low-rank adapters instead of training a backbone's own weights (Hu et al., 2022); ESE's
-    settings for LLMs.
-    """
-
-    rank: int = 32
-    alpha: float = 32.0  # the product is scaled by alpha / rank
-    dropout: float = 0.1
-    # Names of the linear layers that get one; empty takes all inside the blocks
-    targets: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_dim(self.rank, what="rank")
-        check_positive(self, "alpha")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout is {self.dropout}: expected 0 or more, below 1")
+def objective_of(config: TrainConfig) -> Objective:
+    """The record of a configuration's objective."""
+    return OBJECTIVES[one_of(config.objective, tuple(OBJECTIVES), "objective")]
 
 
-@dataclass(frozen=True)
-class TrainConfig:
-    """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS
-    §2.1, §2.2).
-    """
-
-    objective: Objective = "simcse"
-    """Contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on
-    prefixes, ESE.
-    """
-    backbone: str = "repro-tiny"  # shipped name, local folder or hub id
-    layers: int | None = None  # blocks kept of the backbone, from the first; None keeps all
-    dim: int = 128
-    """Embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its
-    compressed size k.
-    """
-    pooling: Pooling = "cls"
-    activation: Activation = "tanh"
-    temperature: float = 0.05
-    batch_size: int = 64
-    """Sentences per step, over all processes; gradient accumulation would not enlarge the negative
-    set.
-    """
-    learning_rate: float = 3e-5
-    warmup: float = 0.0  # share of the steps over which the learning rate rises from 0
-    max_length: int = 32  # tokens kept of a training sentence
-    epochs: float = 1.0
-    sentences: int = 20_000
-    """Training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of
-    the AnglE ones.
-    """
-    check_every: int = 125  # steps between dev checks; the best check is kept
-    # Readout whose dev Spearman picks the checkpoint
-    checkpoint_by: Literal["pooler", "encoder"] = "pooler"
-    # Leave equal texts out of the negatives; False is SimCSE as published
-    mask_duplicates: bool = True
-    prefixes: tuple[int, ...] = ()
-    """Sizes that `matryoshka` trains, up to the hidden size, which is added; empty is 8, 16, 32, …
-    512, 768.
-    """
-    examples: Literal["pairs", "triples"] = "pairs"
-    """Of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a
-    contradicted hypothesis.
-    """
-    angle: AngleConfig = ANGLE_PRESETS["paper"]
-    espresso: EspressoConfig = ESPRESSO_FORMS["paper"]
-    lora: LoraConfig | None = None  # train low-rank adapters in place of the backbone's weights
-    bidirectional: bool = False  # let the tokens of a decoder backbone see those after them
-    # Which states pass the final norm of a backbone that has one
-    final_norm: Literal["last", "all", "none"] = "last"
-    dropout: float | None = None  # dropout of every layer; None keeps the backbone's own
-    difference: Literal["abs", "signed"] = "abs"
-    """Third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it."""
-    corpus: str = "wiki"
-    # Scored pairs whose dev split picks checkpoints, learning rates and opt
-    validation: str = "stsb"
-    source: DataSource = "microworld"
-    bf16: bool = False
-    # CPU threads; part of the configuration because sums over threads round differently
-    threads: int = 1
-    save_every: int = 250  # steps between resumable states
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        check_positive(self, "temperature", "epochs", "learning_rate")
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            raise InputError(f"dropout is {self.dropout}: expected 0 or more, below 1")
-        if not 0 <= self.warmup <= 1:
-            raise InputError(f"warmup is {self.warmup}: expected a share of the steps, 0 to 1")
-        check_dim(self.max_length, what="max_length")
-        check_batch(self.batch_size)
-        check_dim(self.dim)
-        check_dim(self.sentences, what="sentences")
-        if self.layers is not None:
-            check_dim(self.layers, what="layers")
-        for size in self.prefixes:
-            check_dim(size, what="a prefix")
-        if list(self.prefixes) != sorted(set(self.prefixes)):
-            raise InputError(f"prefixes are {self.prefixes}: expected rising sizes, each once")
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns of a row that tell trainings apart; `config` names all of the configuration
-        but seed and dim.
-        """
-        said = (
-            "backbone",
-            "seed",
-            "pooling",
-            "learning_rate",
-            "dropout",
-            "batch_size",
-            "max_length",
-        )
-        own = {"layer": self.layers, "data_source": self.source, "n_train": self.sentences}
-        config = digest(replace(only_what_is_read(self), seed=0, dim=1))
-        return {"config": config, **own, **{name: getattr(self, name) for name in said}}
-
-
-@dataclass(frozen=True)
-class StepTwoConfig:
-    """Step 2 of two-step training: poolers on a frozen encoder (PROTOCOLS §3.3)."""
-
-    # Tried side by side; the dev score picks one per dim
-    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)
-    views: int = 2  # cached dropout views of every sentence
-    epochs: float = 1.0
-    batch_size: int = 64
-    temperature: float = 0.05
-    check_every: int = 125
-    patience: int = 10
-    # Start from the pooler of step 1, or from fresh weights
-    start: Literal["current", "random"] = "current"
-    clip_norm: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.views < 2:
-            raise InputError(
-                f"views is {self.views}: step 2 contrasts two dropout views, so at least "
-                "2 are needed"
-            )
-        if not self.learning_rates:
-            raise InputError("learning_rates is empty: give at least one")
-        check_positive(self, "temperature", "epochs")
-        check_dim(self.patience, what="patience")
-        check_batch(self.batch_size)
-
-
-def check_batch(size: int) -> None:
-    """Refuse a batch in which no text has another to be told from."""
-    if size < 2:
-        raise InputError(f"batch_size is {size}: a contrastive loss needs at least 2 texts")
+def title(config: TrainConfig) -> str:
+    """What progress bars and messages call a training."""
+    return objective_of(config).label.format(dim=config.dim)
 
 
 def only_what_is_read(config: TrainConfig) -> TrainConfig:
-    """The configuration with all that its AnglE objective does not read at its default: the control
-    trains once.
+    """The configuration with all that its objective does not read at its default."""
+    plain = TrainConfig()
+    unread = objective_of(config).unread
+    return replace(config, **{name: getattr(plain, name) for name in unread})
+
+
+TOLD_APART = (
+    "backbone",
+    "seed",
+    "pooling",
+    "learning_rate",
+    "dropout",
+    "batch_size",
+    "max_length",
+)
+"""Settings that are columns of a row by their own names."""
+
+
+def columns_of(config: TrainConfig) -> dict[str, Any]:
+    """The columns of a row that tell trainings apart; `config` names all of the configuration but
+    seed and dim.
     """
-    if config.objective not in SCALING:
-        return config
-    unread = ["activation", "temperature", "difference", "checkpoint_by"]
-    unread += [] if config.objective == "ese" else ["dim", "espresso"]
-    unread += [] if config.objective == "matryoshka" else ["prefixes"]
-    return replace(config, **{name: getattr(TrainConfig(), name) for name in unread})
+    return {
+        "config": digest(replace(only_what_is_read(config), seed=0, dim=1)),
+        "layer": config.layers,
+        "data_source": config.source,
+        "n_train": config.sentences,
+        **{name: getattr(config, name) for name in TOLD_APART},
+    }

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from repro.objectives import Pooling
 from repro.paths import read_matrix, replacing, writable_file, write_matrix
+from repro.settings import Pooling
 from repro.terminal import Menu, complain, say
 from repro.types import Array, DataSource, InputError, check_dim
 

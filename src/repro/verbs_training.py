@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import tyro
 
-from repro.config import SCALING, TrainConfig, override
-from repro.objectives import (
+from repro.config import override
+from repro.objectives import OBJECTIVES, objective_of, title
+from repro.paths import replacing, writable_folder
+from repro.settings import (
     ANGLE_PRESETS,
     ESPRESSO_FORMS,
     Activation,
     LayerWeights,
     LoraConfig,
-    Objective,
     Pooling,
     Strategy,
+    TrainConfig,
 )
-from repro.paths import replacing, writable_folder
 from repro.store import MANIFEST, copy_folder, read_manifest
-from repro.terminal import ProfileName, say
+from repro.terminal import Menu, ProfileName, say
 from repro.types import DataSource, InputError, check_dim
 
 T = TypeVar("T")
@@ -36,16 +37,9 @@ if TYPE_CHECKING:
 else:  # what may be chosen is what there is
     Preset = Literal[tuple(ANGLE_PRESETS)]
     Form = Literal[tuple(ESPRESSO_FORMS)]
+ObjectiveName: TypeAlias = Annotated[str, Menu("repro.objectives", "OBJECTIVES")]
 CARD = "card.json"  # beside a network of our own: how it was made
 DIM = 128  # pooler size, and ESE's compressed size, where none is given
-READ_BY = {
-    "difference": ("nli",),
-    "activation": ("simcse", "nli"),
-    "dims": ("simcse", "nli", "matryoshka", "ese"),
-    **dict.fromkeys(("form", "layer_weights", "strategy", "alpha", "beta"), ("ese",)),
-    **dict.fromkeys(("preset", "examples"), SCALING),
-}
-"""Option to the objectives that read it; all objectives read the others."""
 TRAINED = (
     "backbone",
     "objective",
@@ -107,26 +101,34 @@ class ScalingOptions:
         }
 
 
-def refuse_unread(objective: str, options: Mapping[str, Any]) -> None:
+def refuse_unread(objective: str, given: Mapping[str, Any]) -> None:
     """Refuse an option that the objective does not read; those not given are None or empty."""
-    for name, readers in READ_BY.items():
-        if options[name] not in (None, ()) and objective not in readers:
-            way_out = (
-                " (read prefixes of it with `repro evaluate --dims`)" if name == "dims" else ""
-            )
-            raise InputError(
-                f"--{name.replace('_', '-')} is not read by the objective {objective!r}, only by "
-                f"{', '.join(readers)}: leave it out{way_out}"
-            )
+    for name in dict.fromkeys(option for each in OBJECTIVES.values() for option in each.options):
+        readers = [key for key, each in OBJECTIVES.items() if name in each.options]
+        _refuse_unread(objective, name, given[name], readers)
+    sized = [key for key, each in OBJECTIVES.items() if each.dims]
+    way_out = " (read prefixes of it with `repro evaluate --dims`)"
+    _refuse_unread(objective, "dims", given["dims"], sized, way_out)
+
+
+def _refuse_unread(
+    objective: str, name: str, value: Any, readers: Sequence[str], way_out: str = ""
+) -> None:
+    if value not in (None, ()) and objective not in readers:
+        raise InputError(
+            f"--{name.replace('_', '-')} is not read by the objective {objective!r}, only by "
+            f"{', '.join(readers)}: leave it out{way_out}"
+        )
 
 
 def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
     """The encoders that a command trains, by the subfolder of its output that they go to; "" is the
     output itself.
     """
-    if base.objective == "angle":
+    sized = objective_of(base).dims
+    if not sized:
         return {"": base}
-    if base.objective == "matryoshka":
+    if sized == "prefixes":
         return {"": replace(base, prefixes=tuple(sorted(dims)))}
     sizes = list(dict.fromkeys(dims)) or [DIM]
     if len(sizes) == 1:
@@ -164,7 +166,7 @@ def train(
     backbone: str = "repro-tiny",
     dims: tuple[int, ...] = (),
     output: Path | None = None,
-    objective: Objective = "simcse",
+    objective: ObjectiveName = "simcse",
     difference: Literal["abs", "signed"] | None = None,
     layers: int | None = None,
     sentences: int | None = None,
@@ -212,7 +214,7 @@ def train(
     given = locals()
     from repro import config
     from repro.data import default_source
-    from repro.runs.cell import cell_key, title, train_all
+    from repro.runs.cell import cell_key, train_all
     from repro.store import Store
 
     if output is not None:
@@ -225,7 +227,7 @@ def train(
     if output is not None:
         for folder, config_of_one in configs.items():
             refuse_foreign(output / folder, cell_key(config_of_one))
-    readout = "encoder" if objective in SCALING else base.checkpoint_by
+    readout = base.checkpoint_by if objective_of(base).pooler else "encoder"
     for folder, cell in zip(
         configs,
         train_all(list(configs.values()), Store(), workers=workers),

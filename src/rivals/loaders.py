@@ -25,12 +25,12 @@ from repro.models.backbone import load_backbone
 from repro.models.encoder import Encoder, Transformed, load_modules
 from repro.models.pretrained import MINILM, READ, default_device
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
-from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import recipe_rows, train_cell
 from repro.runs.encoders import Named, encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
+from repro.settings import TrainConfig
 from repro.store import Store, sha256
 from repro.types import Array, InputError, one_of
 from rivals.flow import Flow, FlowConfig, fit_flow, fit_whitening, whitened

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from gradients import assert_alike, random, value_and_gradients
 from repro.losses import angle, angle_pairs, angle_triples, cosent, in_batch_negatives, info_nce
-from repro.objectives import ANGLE_PRESETS, AngleConfig
+from repro.settings import ANGLE_PRESETS, AngleConfig
 
 GRADED = torch.tensor([0.0, 2.5, 2.5, 4.0, 1.0, 5.0])
 BINARY = torch.tensor([1, 0, 1, 1, 0, 0])

@@ -11,8 +11,8 @@ from gradients import assert_alike, random, value_and_gradients
 from repro import losses
 from repro.losses import align, angle_pairs, compress_target, espresso, info_nce, shallow_layers
 from repro.losses.espresso import initial_log_weights
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
 from repro.seeding import derive_seed
+from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
 
 LABELS = torch.tensor([1, 0, 1, 1, 0, 0])
 BLOCKS, TEXTS, DIM, SIZE = 4, 12, 10, 3

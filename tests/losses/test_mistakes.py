@@ -7,7 +7,7 @@ import torch
 
 from gradients import random
 from repro import losses
-from repro.objectives import EspressoConfig
+from repro.settings import EspressoConfig
 from repro.types import InputError
 
 X, Y, WIDE = random(6, 4), random(6, 4, seed=1), random(6, 15)

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.lora import adapter_weights, add_lora, targets
-from repro.objectives import LoraConfig
+from repro.settings import LoraConfig
 from repro.types import InputError
 
 SMALL = LoraConfig(rank=4, alpha=8, dropout=0.0)

@@ -15,9 +15,9 @@ from repro.models.encoder import load_modules
 from repro.models.folders import export_folder
 from repro.models.lora import add_lora
 from repro.models.pretrained import identity, locate
-from repro.objectives import LoraConfig
 from repro.reducers import make_reducer
 from repro.rows import read_rows
+from repro.settings import LoraConfig
 from repro.types import InputError, unit_rows
 
 TEXTS = [

@@ -5,11 +5,13 @@ from dataclasses import asdict, replace
 import pytest
 
 from repro import digests
-from repro.config import SCALING, TrainConfig
 from repro.digests import code_digest
 from repro.models import SentenceEncoder
+from repro.objectives import OBJECTIVES
 from repro.runs import cell as cell_module
-from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
+from repro.runs.cell import backbone_identity, cell_key, train_all, train_cell
+from repro.runs.dev import dev_scorer
+from repro.settings import TrainConfig
 from repro.store import Store
 from repro.types import InputError
 
@@ -57,7 +59,9 @@ def test_two_processes_or_one_give_the_same_bytes(
     assert [cell.hit for cell in again] == [True] * 3
 
 
-@pytest.mark.parametrize("objective", SCALING)
+@pytest.mark.parametrize(
+    "objective", [name for name, record in OBJECTIVES.items() if not record.pooler]
+)
 def test_cells_without_pooler(cell_config, objective):
     config = replace(cell_config, objective=objective, corpus="nli", pooling="mean")
     cell = train_cell(config, Store(), progress=False)
@@ -85,7 +89,7 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
     assert cell_key(TrainConfig(**asdict(cell_config))) == base
     assert cell_key(replace(cell_config, seed=1)) != base
     # Of another module
-    monkeypatch.setitem(cell_module.OBJECTIVES, "simcse", cell_module.dev_scorer)
+    monkeypatch.setitem(cell_module.LOSSES, "simcse", dev_scorer)
     assert cell_key(cell_config) != base
     monkeypatch.undo()
     monkeypatch.setattr(cell_module, "fingerprint", lambda name, source: "other bytes")
@@ -119,16 +123,34 @@ def copied_code(tmp_path, monkeypatch):
 
 def test_what_a_progress_bar_is_called_lies_under_no_key(cell_config, copied_code):
     def keys():
-        configs = [replace(cell_config, objective=name) for name in cell_module.OBJECTIVES]
+        configs = [replace(cell_config, objective=name) for name in cell_module.LOSSES]
         others = ("repro.training.two_step", "repro.training.mlm")
         return [*map(cell_key, configs), *map(code_digest, others)]
 
     before = keys()
-    for label in (*cell_module.LABELS.values(), "step 2, dim {d}", "masked LM"):
+    labels = [objective.label for objective in OBJECTIVES.values()]
+    for label in (*labels, "step 2, dim {d}", "masked LM"):
         assert copied_code(f'"{label}"', f'"{label}, as it is called"'), f"{label} stands nowhere"
+    assert copied_code("OBJECTIVES: dict", "ANOTHER = 1\nOBJECTIVES: dict"), "nor do the records"
     assert keys() == before
     assert copied_code('"cosine_weight"', '"cosine_weights"')
     assert keys() != before, "other texts are code"
+
+
+@pytest.mark.parametrize(
+    ("code", "other"),
+    [
+        ("line.strip()", "line.strip().lower()"),
+        ("return float(sts_spearman(", "return -float(sts_spearman("),
+        ("def training_sentences(", "def training_sentences_drawn("),
+    ],
+)
+def test_code_that_reads_data_or_scores_checkpoints_lies_under_the_key(
+    code, other, cell_config, copied_code
+):
+    before = cell_key(cell_config)
+    assert copied_code(code, other), f"{code} stands nowhere"
+    assert cell_key(cell_config) != before
 
 
 def test_how_often_a_state_is_saved_lies_under_no_key(cell_config):

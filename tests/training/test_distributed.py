@@ -11,7 +11,7 @@ import torch
 from dataclasses import replace
 from repro.losses import angle_pairs, angle_triples, compress_target, duplicate_mask
 from repro.losses import espresso, info_nce
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.settings import ESPRESSO_FORMS, EspressoConfig
 
 generator = torch.Generator().manual_seed(0)
 # Layers, and queries, positives and negatives below one another
@@ -51,16 +51,20 @@ TRAINED = """
 torch.set_num_threads(1)
 from repro import data
 from repro.data.sampling import like_or_unlike
-from repro.objectives import TrainConfig
-from repro.runs.cell import OBJECTIVES
+from repro.settings import TrainConfig
+from repro.objectives import objective_of
+from repro.runs.cell import LOSSES
 from repro.training.end_to_end import train_encoder
 pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
 
 def trained(given):
     config = TrainConfig(**given, source="microworld")
     examples = pairs.texts1 if config.objective == "simcse" else pairs
-    objective = OBJECTIVES[config.objective]
-    trained = train_encoder(config, objective, examples, lambda *_: 0.0, progress=False)
+    pooler = objective_of(config).pooler
+    loss = LOSSES[config.objective]
+    trained = train_encoder(
+        config, loss, examples, lambda *_: 0.0, pooler=pooler, progress=False
+    )
     return trained.encoder.encode(["a cook", "the driver slept"]).tolist()
 """
 RANK = """

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from repro.objectives import StepTwoConfig, TrainConfig
+from repro.settings import StepTwoConfig, TrainConfig
 from repro.training.loop import LoopConfig, TrainingDiverged, train
 from repro.types import InputError
 

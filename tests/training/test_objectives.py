@@ -16,8 +16,9 @@ from repro.losses import angle_pairs, angle_triples, espresso, info_nce
 from repro.losses.espresso import initial_log_weights
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
-from repro.runs.cell import OBJECTIVES
+from repro.objectives import objective_of
+from repro.runs.cell import LOSSES
+from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
 from repro.training.end_to_end import batches, fresh_encoder, train_encoder
 from repro.training.ese import PREFIXES, states_of, texts_and_labels
 from repro.training.loop import History, LoopConfig
@@ -88,12 +89,18 @@ def spread(encoder, readout):
     return float(encoder.encode(TEXTS, readout=readout).std())
 
 
+def begun(config):
+    """The encoder as a training of the configuration begins with it."""
+    return fresh_encoder(config, pooler=objective_of(config).pooler)
+
+
 def train(config, examples, dev_score=spread, **options):
     return train_encoder(
         config,
-        OBJECTIVES[config.objective],
+        LOSSES[config.objective],
         examples,
         dev_score,
+        pooler=objective_of(config).pooler,
         progress=False,
         **options,
     )
@@ -118,7 +125,7 @@ def test_the_loss_falls_all_moves_that_should_and_the_same_gives_the_same_bytes(
     bytes_of,
 ):
     config, first = trained(kind)
-    losses, fresh = first.history.losses, fresh_encoder(config)
+    losses, fresh = first.history.losses, begun(config)
     assert len(losses) == 12
     # Two epochs; the released form's random targets move too much to tell in so few steps
     if kind in KINDS[:5]:
@@ -153,7 +160,7 @@ def test_the_checkpoint_maximises_the_readout_asked_for(trained, examples):
     ):
         assert found.history.best_score == max(score for _, score in found.history.checks)
         assert spread(found.encoder, readout) == found.history.best_score
-    assert kept.dev_before == spread(fresh_encoder(simcse), "encoder")
+    assert kept.dev_before == spread(begun(simcse), "encoder")
 
 
 def test_dropout_none_keeps_the_backbones_own_and_a_pooler_of_the_folder_is_left_behind(
@@ -164,13 +171,13 @@ def test_dropout_none_keeps_the_backbones_own_and_a_pooler_of_the_folder_is_left
     def probabilities(**changes):
         return {
             m.p
-            for m in fresh_encoder(replace(config, **changes)).modules()
+            for m in begun(replace(config, **changes)).modules()
             if isinstance(m, torch.nn.Dropout)
         }
 
     assert probabilities() == {0.1} and probabilities(dropout=0.25) == {0.25}
     SentenceEncoder.load(scaling.backbone, dim=4, pooling="mean").save(tmp_path / "pooled")
-    assert fresh_encoder(replace(scaling, backbone=str(tmp_path / "pooled"))).pooler is None
+    assert begun(replace(scaling, backbone=str(tmp_path / "pooled"))).pooler is None
 
 
 def test_learned_layer_weights_move_at_a_rate_of_their_own(scaling, pairs, trained):
@@ -195,7 +202,7 @@ def test_decoders_train_adapters_at_every_layer_and_see_both_ways(scaling, pairs
         "all",
         config.lora,
     )
-    fresh = fresh_encoder(config).state_dict()
+    fresh = begun(config).state_dict()
     moved = {
         name
         for name, weight in trained.encoder.state_dict().items()
@@ -352,11 +359,11 @@ def test_a_decomposition_starts_anew_by_step_and_seed_at_its_size(scaling, pairs
 
 def test_an_encoder_begins_as_the_configuration_says(config, scaling, bytes_of):
     said = {"layers": 1, "pooling": "mean", "activation": "identity", "dim": 5}
-    encoder = fresh_encoder(replace(config, **said))
+    encoder = begun(replace(config, **said))
     assert (encoder.n_layers, encoder.pooling, encoder.dim) == (1, "mean", 5)
     assert encoder.pooler.activation == "identity"
     for base in (config, replace(scaling, lora=LoraConfig(rank=2))):
-        first, again, other = (fresh_encoder(replace(base, seed=seed)) for seed in (1, 1, 2))
+        first, again, other = (begun(replace(base, seed=seed)) for seed in (1, 1, 2))
         assert bytes_of(first) == bytes_of(again) != bytes_of(other)
 
 

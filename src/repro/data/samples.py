@@ -14,16 +14,16 @@ from repro import data, paths
 from repro.data.local import local_path
 from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
-from repro.objectives import SCALING, TrainConfig
 from repro.seeding import make_rng
 from repro.sets import Retrieval
+from repro.settings import TrainConfig
 from repro.store import Store, sha256
 from repro.types import InputError, check_dim
 
 
 def fingerprint(name: str, source: str) -> str:
     """What identifies a dataset's content: its file's checksum, its hub revision, or the
-    generator's code.
+    generator's code; and the code that reads it.
     """
     if source == "microworld":
         folder = paths.PACKAGE.parent / "microworld"
@@ -36,9 +36,14 @@ def fingerprint(name: str, source: str) -> str:
 
         hub = hub_source(data.get_spec(name))
         return digest(
-            [name, *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values()))]
+            [
+                name,
+                *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values())),
+            ],
+            code=("repro.data.hub",),
         )
-    return digest([_checksum(path) for path in _local_files(name)])
+    sums = [_checksum(path) for path in _local_files(name)]
+    return digest(sums, code=("repro.data.local",))
 
 
 def _checksum(path: Path) -> str:
@@ -82,41 +87,32 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
             "sentences",
             {**wanted, "content": content},
             draw,
-            code="repro.data.sampling",
+            code="repro.data.samples",
         )
     )
 
 
-def training_pairs(config: TrainConfig, *, whole: bool = False) -> data.LabelledPairs:
-    """As many training pairs as a configuration of the `nli` objective says; the `whole` set if
-    asked.
+def training_pairs(config: TrainConfig, store: Store | None = None) -> data.LabelledPairs:
+    """As many labelled pairs as a configuration says; a store has no part in it."""
+    return _pairs(config, config.sentences)
+
+
+def training_examples(
+    config: TrainConfig, store: Store | None = None
+) -> data.LabelledPairs | Triples:
+    """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral
+    pairs left out.
     """
-    limit = None if whole else config.sentences
+    make = triples if config.examples == "triples" else like_or_unlike
+    return make(_pairs(config, None), config.sentences)
+
+
+def _pairs(config: TrainConfig, limit: int | None) -> data.LabelledPairs:
     pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
     if not isinstance(pairs, data.LabelledPairs):
         needed = f"the {config.objective} objective needs one, such as 'nli'"
         raise InputError(f"{config.corpus!r} is not a set of labelled pairs: {needed}")
     return pairs
-
-
-def training_examples(config: TrainConfig) -> data.LabelledPairs | Triples:
-    """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral
-    pairs left out.
-    """
-    make = triples if config.examples == "triples" else like_or_unlike
-    return make(training_pairs(config, whole=True), config.sentences)
-
-
-def training_material(
-    config: TrainConfig,
-    store: Store,
-) -> tuple[str, ...] | data.LabelledPairs | Triples:
-    """What the objective of a configuration learns from."""
-    if config.objective in SCALING:
-        return training_examples(config)
-    return (
-        training_pairs(config) if config.objective == "nli" else training_sentences(config, store)
-    )
 
 
 def load_questions(

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.losses.distributed import gather_with_grad, own_rows
-from repro.objectives import ANGLE_PRESETS, AngleConfig
+from repro.settings import ANGLE_PRESETS, AngleConfig
 from repro.types import InputError
 
 CLOSE = 0.5

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from repro.losses.dependencies import of_batch, of_embeddings, of_sentences
 from repro.losses.distributed import gather_with_grad, world_size
-from repro.objectives import DECOMPOSITIONS, ESPRESSO_FORMS, LAYER_WEIGHTS, EspressoConfig
 from repro.seeding import derive_seed, one_thread_each
+from repro.settings import DECOMPOSITIONS, ESPRESSO_FORMS, LAYER_WEIGHTS, EspressoConfig
 from repro.types import InputError, check_dim, one_of
 
 

@@ -27,7 +27,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from repro.models.pretrained import chosen_device, explained, load_network
-from repro.objectives import LoraConfig
+from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
 LONGEST_TRIAL = 2**13

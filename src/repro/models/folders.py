@@ -43,8 +43,8 @@ from repro.models.pretrained import (
     parts_of,
     read_json,
 )
-from repro.objectives import LoraConfig
 from repro.paths import disk_full_explained, is_out_of_memory
+from repro.settings import LoraConfig
 from repro.store import write_manifest
 from repro.types import InputError, check_dim
 

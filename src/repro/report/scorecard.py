@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from repro import paths
-from repro.config import ANGLE_RECIPES
 from repro.methods import BASELINES
+from repro.objectives import ANGLE_RECIPES
 from repro.paths import is_out_of_memory, replacing
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
 from repro.report.tables import (

@@ -17,52 +17,44 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from repro import data
-from repro.data.samples import fingerprint, training_material
+from repro.data.samples import fingerprint
 from repro.digests import digest, module_of
-from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
-from repro.objectives import TrainConfig, only_what_is_read
+from repro.objectives import columns_of, objective_of, only_what_is_read, title
 from repro.paths import read_json
 from repro.rows import make_rows
+from repro.runs.dev import dev_scorer
 from repro.seeding import cpu_count, done_in_processes, threads
+from repro.settings import TrainConfig
 from repro.store import STATE, Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, Objective, train_encoder
+from repro.training.end_to_end import DevScore, MakeLoss, train_encoder
 from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
 from repro.training.nli import softmax_over_pairs
 from repro.training.simcse import contrastive
 from repro.types import InputError
 
-OBJECTIVES: dict[str, Objective] = {
+LOSSES: dict[str, MakeLoss] = {
     "simcse": contrastive,
     "nli": softmax_over_pairs,
     "angle": angle,
     "matryoshka": matryoshka,
     "ese": ese,
 }
+"""By the names of `repro.objectives`, what makes the loss of a training."""
 
 
-SIZED = {"simcse": "SimCSE dim", "nli": "NLI dim", "ese": "ESE size"}
-LABELS = {**SIZED, "angle": "AnglE", "matryoshka": "Matryoshka"}
-
-
-def title(config: TrainConfig) -> str:
-    """What progress bars and messages call a training.
-
-    It stands here, since no word of it may lie under the key of an encoder.
+def training_code(config: TrainConfig) -> tuple[str, ...]:
+    """Where the code starts that decides the bytes of an encoder: the training, its loss, its
+    material, and the score that picks a checkpoint.
     """
-    label = LABELS[config.objective]
-    return f"{label} {config.dim}" if config.objective in SIZED else label
-
-
-def training_code(objective: Objective) -> tuple[str, str]:
-    """Where the code starts that decides the bytes of an encoder trained with an objective."""
-    return module_of(train_encoder), module_of(objective)
+    loss = LOSSES[config.objective]
+    material = objective_of(config).material
+    return module_of(train_encoder), module_of(loss), module_of(material), module_of(dev_scorer)
 
 
 def hidden_dim_of(config: TrainConfig) -> int:
@@ -142,7 +134,7 @@ def cell_key(config: TrainConfig, *, other: Any = None) -> str:
         "corpus": fingerprint(config.corpus, config.source),
         "validation": fingerprint(config.validation, config.source),
     } | ({} if other is None else {"other": other})
-    return digest(named, code=training_code(OBJECTIVES[config.objective]))
+    return digest(named, code=training_code(config))
 
 
 def train_cell(
@@ -165,12 +157,14 @@ def train_cell(
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
+        objective = objective_of(config)
         trained = train_encoder(
             config,
-            OBJECTIVES[config.objective],
-            training_material(config, store) if examples is None else examples,
+            LOSSES[config.objective],
+            objective.material(config, store) if examples is None else examples,
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
+            pooler=objective.pooler,
             state_path=work / STATE,
             description=title(config),
             progress=progress,
@@ -219,32 +213,13 @@ def train_all(
     return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
 
 
-def dev_scorer(name: str, source: str) -> DevScore:
-    """A function that scores an encoder's readout on the dev split of scored pairs."""
-    dev = data.load(name, split="dev", source=source)
-    if not isinstance(dev, data.ScoredPairs):
-        raise InputError(f"{name!r} is not a set of scored pairs: it cannot choose checkpoints")
-    return scorer_on(dev)
-
-
-def scorer_on(dev: data.ScoredPairs) -> DevScore:
-    """The same for pairs at hand."""
-    texts = data.texts_of(dev)
-
-    def score(encoder: SentenceEncoder, readout: str) -> float:
-        X = encoder.encode(texts, readout=readout)
-        return float(sts_spearman(X[: len(dev)], X[len(dev) :], dev.scores))
-
-    return score
-
-
 def recipe_rows(
     base: TrainConfig,
     settings: Sequence[Mapping[str, Any]],
     store: Store,
 ) -> pd.DataFrame:
-    """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES`
-    rests on.
+    """Dev Spearman before and after a training with each setting's fields: what
+    `objectives.RECIPES` rests on.
     """
     rows: list[dict[str, Any]] = []
     tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
@@ -259,7 +234,7 @@ def recipe_rows(
             "method": c.pooling,
             "readout": c.checkpoint_by,
             "dim": c.dim,
-            **c.columns,
+            **columns_of(c),
         }
         values = {
             "spearman_before": cell.dev_before,

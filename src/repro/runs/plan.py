@@ -21,8 +21,8 @@ from repro import data
 from repro.digests import PACKAGES
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
-from repro.objectives import TrainConfig
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all, train_cell
+from repro.settings import TrainConfig
 from repro.types import InputError
 
 PUBLISHED = {

@@ -19,13 +19,13 @@ from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
-from repro.objectives import StepTwoConfig, TrainConfig
 from repro.paths import read_json
-from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
+from repro.runs.cell import TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once
 from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, all_texts, texts_of
+from repro.settings import StepTwoConfig, TrainConfig
 from repro.store import Store
 from repro.training.two_step import (
     PoolerRun,
@@ -178,7 +178,7 @@ def step_two(
     }
     key = digest(
         named,
-        code=(*training_code(OBJECTIVES[cell.config.objective]), "repro.training.two_step"),
+        code=(*training_code(cell.config), "repro.training.two_step"),
     )
     said = ("learning_rate", "step", "dev_before", "dev_after")
 

@@ -14,18 +14,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.data.sampling import epoch_order
+from repro.data.sampling import Triples, epoch_order
 from repro.losses.distributed import world_size
 from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora
-from repro.objectives import SCALING, TrainConfig
+from repro.sets import LabelledPairs
+from repro.settings import TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
 # Dev Spearman of one readout of an encoder
 DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
 LossAt: TypeAlias = Callable[[int], Tensor]  # step to its loss
-Objective: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, LossAt]]
+MakeLoss: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, LossAt]]
 """Configuration, encoder and examples to the module that is trained, and the loss of every step."""
 WEIGHT_RATE = 1e-2
 """Learning rate of learned layer weights: at a network's own, a short run would leave them where
@@ -47,16 +48,18 @@ class Trained:
 
 def train_encoder(
     config: TrainConfig,
-    objective: Objective,
+    make_loss: MakeLoss,
     examples: Any,
     dev_score: DevScore,
     *,
     encoder: SentenceEncoder | None = None,
+    pooler: bool = True,
     state_path: Path | None = None,
     description: str = "training",
     progress: bool = True,
 ) -> Trained:
-    """Train one encoder, from the configuration's backbone with a fresh pooler if none is given.
+    """Train one encoder, from the configuration's backbone if none is given: with a fresh pooler,
+    or without one.
 
     The checkpoint with the best dev score is kept: by the readout that the configuration names,
     without a pooler by the states. A killed run goes on from `state_path`. Bars and messages call
@@ -70,10 +73,10 @@ def train_encoder(
     steps = count_steps(
         config,
         len(examples),
-        "sentences" if config.objective == "simcse" else config.examples,
+        config.examples if isinstance(examples, LabelledPairs | Triples) else "sentences",
     )
-    encoder = encoder or fresh_encoder(config)
-    module, loss_at = objective(config, encoder, examples)
+    encoder = encoder or fresh_encoder(config, pooler=pooler)
+    module, loss_at = make_loss(config, encoder, examples)
     parts = dict(module.named_children())
     head, weights = parts.get("head"), parts.get("layer_weights")
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
@@ -102,20 +105,20 @@ def train_encoder(
     )
 
 
-def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
-    """The backbone of a configuration, cut to its depth, with its dropout, and an untrained pooler
-    or adapters.
+def fresh_encoder(config: TrainConfig, *, pooler: bool = True) -> SentenceEncoder:
+    """The backbone of a configuration, cut to its depth, with its dropout, an untrained pooler or
+    none, and untrained adapters.
     """
     encoder = SentenceEncoder.load(
         config.backbone,
-        dim=None if config.objective in SCALING else config.dim,
+        dim=config.dim if pooler else None,
         pooling=config.pooling,
         activation=config.activation,
         seed=config.seed,
         bidirectional=config.bidirectional or None,
         final_norm=None if config.final_norm == "last" else config.final_norm,
     )
-    if config.objective in SCALING:
+    if not pooler:
         encoder.pooler = None  # one that the folder may bring
     if config.layers is not None:
         encoder.backbone.keep(config.layers)

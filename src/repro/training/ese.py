@@ -17,9 +17,9 @@ from repro.losses import angle_pairs, angle_triples, espresso, shallow_layers
 from repro.losses import matryoshka as on_prefixes
 from repro.losses.espresso import initial_log_weights
 from repro.models.encoder import SentenceEncoder, merge_equal
-from repro.objectives import TrainConfig
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs
+from repro.settings import TrainConfig
 from repro.training.end_to_end import LossAt, batches
 from repro.types import check_dim
 

@@ -10,9 +10,9 @@ from repro.losses import softmax_nli
 from repro.losses.nli import CLASSES
 from repro.models.encoder import SentenceEncoder
 from repro.models.pretrained import default_device
-from repro.objectives import TrainConfig
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs
+from repro.settings import TrainConfig
 from repro.training.end_to_end import LossAt, batches, two_views
 
 LABELS = {UNLIKE: 0, LIKE: 1, NEUTRAL: 2}

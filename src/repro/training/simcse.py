@@ -11,7 +11,7 @@ from torch import Tensor
 
 from repro.losses import duplicate_mask, info_nce
 from repro.models.encoder import SentenceEncoder, merge_equal
-from repro.objectives import TrainConfig
+from repro.settings import TrainConfig
 from repro.training.end_to_end import LossAt, batches, two_views
 
 Example: TypeAlias = str | tuple[str, str | None]

@@ -20,9 +20,9 @@ from repro.data.sampling import epoch_order
 from repro.losses import duplicate_mask, info_nce, softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
-from repro.objectives import StepTwoConfig
 from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
+from repro.settings import StepTwoConfig
 from repro.training.end_to_end import count_steps
 from repro.training.loop import History, LoopConfig, TrainingDiverged, train
 from repro.training.nli import label_ids, nli_head

@@ -24,7 +24,6 @@ from repro.methods import (
     SHALLOW_AVERAGE,
 )
 from repro.models import SentenceEncoder
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese import lines as ese
 from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
 from repro.papers.ese.differences import (
@@ -36,6 +35,7 @@ from repro.papers.ese.differences import (
     what_is_read,
 )
 from repro.runs.lines import SEVEN_SETS, load_tasks
+from repro.settings import ESPRESSO_FORMS, EspressoConfig
 from repro.types import InputError
 from shown_code import on_page
 

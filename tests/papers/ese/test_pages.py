@@ -18,11 +18,11 @@ from repro.evaluation import answer_in_context, retrieval_scores
 from repro.evaluation.retrieve import top_documents
 from repro.losses import compress_target
 from repro.methods import AVERAGE, ESE, MRL, RAW
-from repro.objectives import AngleConfig, TrainConfig
 from repro.papers.ese.differences import difference_table, rank_table
 from repro.papers.ese.lines import sizes
 from repro.rows import make_rows
 from repro.sets import Retrieval
+from repro.settings import AngleConfig, TrainConfig
 from repro.store import Store
 from repro.training.ese import base_loss
 from repro.types import InputError

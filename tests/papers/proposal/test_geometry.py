@@ -11,6 +11,7 @@ from scipy.stats import chi2
 
 from repro import data, theory
 from repro.losses import alignment, info_nce, uniformity
+from repro.objectives import columns_of
 from repro.papers.proposal import geometry
 from repro.reducers import make_reducer
 from repro.runs.sweep import train_sweep
@@ -88,7 +89,9 @@ def test_geometry_of_trained_encoders(sweep_config, capsys):
     store, pairs = Store(), data.load("stsb", split="test", source="microworld")
     sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store)
     tables, sides = {d: sweep.embeddings(d, d) for d in sweep.cells}, geometry.positives_of(pairs)
-    rows = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=8, **sweep.config.columns)
+    rows = geometry.geometry_rows(
+        tables, pairs, temperature=0.05, batch=8, **columns_of(sweep.config)
+    )
     few = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=len(sides[0]) + 1, seed=0)
     assert (
         set(few["setting"]) == {f"τ = 0.05, B = {len(sides[0])}"}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from repro import data
-from repro.objectives import StepTwoConfig
 from repro.runs.lines import Task
 from repro.runs.sweep import train_sweep, train_two_step
+from repro.settings import StepTwoConfig
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,11 @@ import pandas as pd
 
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese.claims import PLACES, at_places, difference, only
 from repro.report.figures import GREY, Drawing, drawing, look, new_figure, points
 from repro.report.tables import wide
 from repro.rows import parsed
+from repro.settings import ESPRESSO_FORMS, EspressoConfig
 from repro.types import one_of
 
 CODE = ESPRESSO_FORMS["code"]

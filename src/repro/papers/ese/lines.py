@@ -30,12 +30,12 @@ from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig, TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
 from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
 from repro.runs.lines import SEVEN_SETS
 from repro.sets import ScoredPairs, all_texts
+from repro.settings import ESPRESSO_FORMS, EspressoConfig, TrainConfig
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.training.end_to_end import fresh_encoder
@@ -153,7 +153,7 @@ def raw_line(base: TrainConfig) -> LayeredEncoder:
     )
     if any(getattr(base, name) != getattr(TrainConfig(), name) for name in read):
         identity = digest({"states": identity, **{name: getattr(base, name) for name in read}})
-    return LayeredEncoder(RAW, partial(fresh_encoder, plain), identity, base.backbone)
+    return LayeredEncoder(RAW, partial(fresh_encoder, plain, pooler=False), identity, base.backbone)
 
 
 # Every layer and size

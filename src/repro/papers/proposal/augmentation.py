@@ -19,6 +19,7 @@ from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, spearman_draws
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
+from repro.objectives import columns_of
 from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
@@ -206,7 +207,7 @@ def augmentation_rows(
         rows += [
             {"seed": seed, "readout": "pooler", **row} for row in _measured(embedded, tests, seed)
         ]
-    columns = {**config.columns, "dim": config.dim, "n_train": len(sentences), **shared}
+    columns = {**columns_of(config), "dim": config.dim, "n_train": len(sentences), **shared}
     return pd.concat(
         [wording_rows(sentences, made, **columns), make_rows(rows, **columns)],
         ignore_index=True,

@@ -21,6 +21,7 @@ from repro.methods import (
     UNTRAINED,
     fitted_on,
 )
+from repro.objectives import columns_of
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.lines import Line, Task, TextTable, by_kind, similarities, spearman_of
@@ -33,7 +34,7 @@ from repro.types import Array, InputError
 
 def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
     """Rows with the columns that all numbers of a sweep share, and further shared ones."""
-    return make_rows(rows, **{**sweep.config.columns, **shared})
+    return make_rows(rows, **{**columns_of(sweep.config), **shared})
 
 
 def trained_line(sweep: Sweep) -> str:
