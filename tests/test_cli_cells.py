@@ -1,23 +1,15 @@
-"""`repro sweep`: the cells of the Snakefile, each once; `repro plan`: what they will cost, beside
-what they do.
-"""
+"""`repro sweep`: the cells of the Snakefile, each once."""
 
 import re
 import shlex
-from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from torch.utils.flop_counter import FlopCounterMode
 
-from repro import data
 from repro.book import notebook
-from repro.data.samples import training_sentences
 from repro.paths import project_root
 from repro.rows import read_rows
-from repro.runs import cell as cells
-from repro.runs.plan import estimate, shape_of
 
 PAGE = """---
 kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -131,51 +123,3 @@ def test_the_snakefile_runs_the_cells_of_a_sweep(backbone, repro, monkeypatch, t
     repro("sweep wang_figure2_dimensions --seeds 1 --dims 64 8 --backbones", backbone)
     snakes, ours = runs
     assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)
-
-
-def test_a_plan_counts_a_pages_trainings_and_does_none(repro, tiny, repro_home):
-    trained, load = cells.train_all, data.load
-    line = f"plan wang_figure2_dimensions -p backbone {tiny} -p sentences 640 --flops 1e9"
-    out, _ = repro(f"{line} -p datasets ['stsb']", "-p", "dims", "[16, 8, 4]")
-    assert "trainings    3, after each at most 17,256 texts" in out, "STS-B's pairs, as published"
-    assert not (repro_home / "encoders").exists() and (cells.train_all, data.load) == (
-        trained,
-        load,
-    )
-    hours = re.search(r"operations +(\S+),(?s:.)*hours +(\S+) at 1.00e\+09", out)
-    assert float(hours[2]) == pytest.approx(float(hours[1]) / 1e9 / 3600, rel=0.02)
-    out, _ = repro(
-        "plan proposal_train_or_reduce -p seeds [0,1,2] -p dims [16,8]",
-        "-p",
-        "backbone",
-        tiny,
-    )
-    assert "trainings    9, after each" in out, "a control and two dims for each seed"
-    wrong = "plan wang_figure2_dimensions -p backbone nobody/nothing"
-    assert "nobody/nothing is not here" in repro(wrong, ends=2).err
-
-
-@pytest.mark.parametrize("objective", ["simcse", "ese"])
-def test_operations_and_weights_are_near_those_of_a_training(
-    objective,
-    cell_config,
-    store,
-    tiny,
-    decoders,
-):
-    config = replace(cell_config, objective=objective, max_length=8, sentences=64)
-    examples = training_sentences(config, store)
-    if objective == "ese":
-        examples = data.load("nli", split="train", source="microworld", limit=64)
-    with FlopCounterMode(display=False) as counter:
-        trained = cells.train_encoder(
-            config, cells.LOSSES[objective], examples, lambda *_: 0.0, progress=False
-        )
-    total = estimate([asdict(config)] * 2)
-    assert total["trainings"] == 1 and 0.5 < total["operations"] / counter.get_total_flops() < 2
-    for name in (tiny, *decoders.values()):
-        weights = sum(p.numel() for p in cells.load_backbone(name).parameters())
-        assert 0.7 < shape_of(name).weights / weights <= 1
-    assert estimate([asdict(config)], seeds=3)["trainings"] == 3
-    assert estimate([asdict(config)], step_two=True)["operations"] > 1.2 * total["operations"]
-    assert trained.encoder.n_layers == shape_of(tiny).layers

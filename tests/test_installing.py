@@ -102,7 +102,6 @@ def test_every_verb_names_the_extra_that_it_needs_where_the_core_alone_is_instal
         "notebooks": "book",
         "run playground": "book",
         "sweep playground": "book",
-        "plan playground": "book",
     }
     works = {"data list": 0, "compare wang_table1": 0, "doctor": None}
     works |= {

@@ -33,7 +33,7 @@ from repro.terminal import (
     shows_progress,
 )
 from repro.types import InputError, extra_with, installed, installing, lacking, one_of
-from repro.verbs_cells import Pairs, plan, sweep
+from repro.verbs_cells import Pairs, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
@@ -319,7 +319,6 @@ _LISTED = (
     book,
     run,
     sweep,
-    plan,
     notebooks,
     clean,
     train,

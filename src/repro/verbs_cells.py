@@ -1,12 +1,9 @@
-"""The verbs of `repro` on long runs: `sweep` runs a page's cells in a local pool, `plan` says what
-they will cost.
-"""
+"""The verb of `repro` on long runs: `sweep` runs a page's cells in a local pool."""
 
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from timeit import repeat
 from typing import Annotated, Any
 
 import tyro
@@ -126,62 +123,3 @@ def label_of(backbone: str) -> str:
         if whole.is_dir()
         else backbone
     )
-
-
-def plan(notebook: tyro.conf.Positional[Path], p: Pairs, flops: float | None = None) -> int:
-    """What a page's trainings would cost under some parameters, in operations, memory, disk and
-    hours; none is spent.
-
-    The page's own code is followed, on generated texts, up to where it needs an encoder.
-
-    Args:
-        notebook: path of a notebook, or its bare name.
-        p: a notebook parameter; may be given several times.
-        flops: operations a second; by default what a product of matrices reaches here, the most
-            that can be.
-    """
-    from repro.book import notebook as notebooks
-    from repro.config import PROFILES
-    from repro.runs.plan import LENGTH, estimate, follow
-
-    source = notebooks.locate(notebook)
-    declared = notebooks.parameters_of(source)
-    usual = {"source": "microworld"} if "source" in declared else {}
-    values = notebooks.from_here(notebooks.validate(declared, dict(p) | usual))
-    cells = [cell.source for cell in notebooks.read(source).cells if cell.cell_type == "code"]
-    found, stopped = follow(cells, values)
-    known = values.get("seeds", declared["seeds"].default) if "seeds" in declared else [0]
-    repeats = len(known or PROFILES[values.get("profile", "embedded")].seeds)
-    noted = len({each["seed"] for each in found if "objective" in each}) or 1
-    step_two = any("train_two_step(" in code for code in cells)
-    total = estimate(found, seeds=max(1, repeats // noted), step_two=step_two)
-    if not total["trainings"]:
-        raise InputError(
-            f"no training of {source.name} comes before {stopped.splitlines()[0][:200]}"
-        )
-    rate = flops or _matmul_rate()
-    say(
-        f"trainings    {total['trainings']:,.0f}, after each at most "
-        f"{total['texts']:,.0f} texts are encoded"
-    )
-    say(
-        f"operations   {total['operations']:.2e}, if every text has {LENGTH} "
-        "tokens or what its training cuts it to"
-    )
-    say(
-        f"memory       {total['memory'] / 1e9:.1f} GB: weights, gradients, Adam's "
-        "moments, the states of a batch"
-    )
-    say(f"disk         {total['disk'] / 1e9:.1f} GB: encoders and embeddings")
-    say(f"hours        {total['operations'] / rate / 3600:.2g} at {rate:.2e} operations a second")
-    return 0
-
-
-def _matmul_rate() -> float:
-    """Operations a second of a product of two matrices, the fastest of twenty."""
-    import torch
-
-    from repro.models.pretrained import default_device
-
-    A = torch.randn(1024, 1024, device=default_device())
-    return 2 * 1024**3 / min(repeat(lambda: float((A @ A)[0, 0]), number=1, repeat=20))

@@ -18,10 +18,11 @@ from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
 
 from pages import networks
-from repro.config import ANGLE_RECIPES, PROFILES, RECIPES
+from repro.config import PROFILES
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
 from repro.models.pretrained import COMMITS, MINILM, identity, is_hub_id, locate
+from repro.objectives import OBJECTIVES
 from repro.runs.encoders import PAPER
 from repro.types import InputError
 from rivals.loaders import SYSTEMS
@@ -140,7 +141,7 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(
 
 
 def test_every_network_that_the_papers_name_has_its_commit():
-    backbones = {name for name, _ in (*RECIPES, *ANGLE_RECIPES)} | {
+    backbones = {name for each in OBJECTIVES.values() for name, _ in each.recipes} | {
         PROFILES["paper"].train.backbone
     }
     named = {

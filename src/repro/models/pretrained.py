@@ -237,10 +237,7 @@ def identity(name_or_path: str) -> str:
     adapters adapt.
     """
     if is_hub_id(name_or_path):
-        try:
-            found = hub_folder(name_or_path, download=_hub_answers(), patterns=("config.json",))
-        except InputError:  # a plan may name what is not here yet
-            return name_or_path
+        found = hub_folder(name_or_path, download=_hub_answers(), patterns=("config.json",))
         return f"{name_or_path}@{found.name}"
     folder = locate(name_or_path)
     weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
