@@ -129,7 +129,8 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(
     expected = SentenceEncoder.load(tiny, pooling="mean").encode(["a word"])
     np.testing.assert_array_equal(encoder.encode(["a word"]), expected)
     assert identity("somebody/tiny") == f"somebody/tiny@{commit}"
-    assert identity("nobody/nothing") == "nobody/nothing"
+    with pytest.raises(InputError, match="nobody/nothing is not in the hub's cache"):
+        identity("nobody/nothing")
     (model / "refs" / "main").write_text("a later one")
     monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", commit)
     assert identity("somebody/tiny") == f"somebody/tiny@{commit}", (
