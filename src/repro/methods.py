@@ -75,18 +75,13 @@ TWO_STEP_PROJECTION = "two-step projection"
 """
 # Of the reducers tried at one dim, the one that a dev split prefers
 BEST_REDUCED = "best reduction"
-REDUCER_NAMES = {name.lower(): name for name in (*ZHANG_METHODS, TRUNCATE, "Isomap", "LLE")} | {
-    "sbertlp": "SBERT-LP"
-}
-"""Every reducer by what tables call it."""
 TRAIN_OR_REDUCE = (
     FULL_SIZE,
     TRAINED_PROJECTION,
     TWO_STEP_PROJECTION,
     BEST_REDUCED,
-    *REDUCER_NAMES.values(),
 )
-"""The lines of that comparison in the order of tables and figures."""
+"""The lines of that comparison in the order of tables and figures; the reducers come after them."""
 
 SHOWN = {
     "Avg. GloVe embeddings": "{words}, mean of words",

@@ -17,19 +17,20 @@ from repro.terminal import complain
 from repro.types import Array, InputError, one_of
 
 _KINDS: tuple[type[Reducer], ...] = (
-    Truncate,
-    Centred,
     PCA,
     SVD,
-    GRP,
     KPCA,
+    GRP,
     Autoencoder,
+    Truncate,
+    Centred,
     Isomap,
     LLE,
     SBERTLP,
 )
 REDUCERS = {kind.__name__.lower(): kind for kind in _KINDS}
-SLOW = ("kpca", "autoencoder")  # those whose output is kept in the store
+REDUCER_NAMES = {name: kind.shown or kind.__name__ for name, kind in REDUCERS.items()}
+"""Every reducer by what tables call it, in their order."""
 
 
 def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) -> Reducer:
@@ -64,22 +65,22 @@ def reduced(
     """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y
     (n, dim) float32.
 
-    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each.
-    Dims beyond min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the
-    terminal is told.
+    It is fitted once at the largest dim, of which the others are prefixes; at each where it is not
+    nested. Dims beyond min(m − 1, D) are left out, and those beyond its positive eigenvalues, of
+    which the terminal is told.
     """
 
     def output(dim: int) -> Array:
         def work() -> Array:
             return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
 
-        if name not in SLOW:
+        if not REDUCERS[name].slow:
             return work()
         settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
         return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
 
     sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
-    if name == "autoencoder":
+    if not REDUCERS[name].nested:
         yield from ((d, output(d)) for d in sizes)
         return
     while sizes:

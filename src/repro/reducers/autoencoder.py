@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,9 @@ class Autoencoder(Reducer):
         progress: show a bar of epochs.
         seed: of initial weights, held-out rows and order of rows.
     """
+
+    slow: ClassVar[bool] = True
+    nested: ClassVar[bool] = False
 
     hidden_layers: tuple[int, ...] = ()
     activation: str = "tanh"

@@ -10,7 +10,7 @@ lost to rounding.
 import logging
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -173,6 +173,8 @@ class KPCA(Reducer):
         progress: show bars.
         seed: of jitter and starting vectors.
     """
+
+    slow: ClassVar[bool] = True
 
     kernel: str = "rbf"
     gamma: float | str | None = None

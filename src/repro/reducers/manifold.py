@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -234,6 +234,8 @@ class SBERTLP(LLE):
     Over these YᵀY/n = I and Σy = 0. `dedupe=False` keeps duplicates, of which groups larger than k
     split the graph.
     """
+
+    shown: ClassVar[str] = "SBERT-LP"
 
     n_neighbors: int = 30
     scale: str = field(default="unit_variance", init=False)

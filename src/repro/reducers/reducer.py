@@ -37,6 +37,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     n_components: int = 2
 
     min_rows: ClassVar[int] = 2  # rows that a fit needs
+    shown: ClassVar[str] = ""  # what tables call it; by default the name of the class
+    slow: ClassVar[bool] = False  # whether its output is kept in the store
+    # Whether a fit at the largest size serves smaller ones; otherwise each size is fitted
+    nested: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X (n, D) what `transform` needs."""

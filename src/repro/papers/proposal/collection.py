@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from repro.evaluation import quantise as coding
 from repro.evaluation.stats import mean_draws
-from repro.methods import FULL_SIZE, REDUCER_NAMES
-from repro.reducers import make_reducer
+from repro.methods import FULL_SIZE
+from repro.reducers import REDUCER_NAMES, make_reducer
 from repro.reducers.reducer import Reducer
 from repro.rows import make_rows
 from repro.seeding import make_rng

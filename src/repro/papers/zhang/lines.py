@@ -16,10 +16,10 @@ from repro.config import TrainConfig
 from repro.data.samples import training_sentences
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.stats import Resampled, mean_draws
-from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
+from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, DISTANCE, RANKS, SETTINGS, WITHIN
-from repro.reducers import reduced
+from repro.reducers import REDUCER_NAMES, reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
 from repro.runs.lines import (

@@ -1,0 +1,150 @@
+"""What ARCHITECTURE.md says of "Where do I add …" is true to the file: each is added to a copy of
+the package, in no more files than it says, and works; no encoder is trained again for it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from repro.paths import project_root
+
+REDUCER = '''"""The last columns."""
+
+from repro.reducers.linear import Truncate
+from repro.types import Array
+
+
+class Tail(Truncate):
+    """The last `n_components` columns."""
+
+    def _reduce(self, X: Array) -> Array:
+        return super()._reduce(X[:, ::-1])
+'''
+OBJECTIVE = '''"""Both views of a sentence come together, and nothing else."""
+
+from repro.models.encoder import SentenceEncoder
+from repro.settings import TrainConfig
+from repro.training.end_to_end import LossAt, batches, two_views
+
+
+def pull(config: TrainConfig, encoder: SentenceEncoder, examples) -> tuple[SentenceEncoder, LossAt]:
+    ids, _ = encoder.backbone.tokenize(examples, config.max_length)
+    batch = batches(config, len(examples))
+
+    def loss_at(step):
+        rows = [ids[i] for i in batch(step)]
+        one, other = two_views(encoder, rows, rows)
+        return (one - other).square().mean()
+
+    return encoder, loss_at
+'''
+DATASET = """
+
+[answers]
+kind = "pairs"
+title = "Answers"
+sizes = { test = 4 }
+licence = "ours"
+file = "sts/answers.tsv"
+"""
+PAIRS = "split\tscore\tsentence1\tsentence2\n" + "".join(
+    f"test\t{score}\tthe cook saw {thing}\tthe cook saw the {other}\n"
+    for score, thing, other in [
+        (5, "rain", "rain"),
+        (1, "rain", "sea"),
+        (0, "a", "b"),
+        (4, "c", "c"),
+    ]
+)
+KEYS = """
+import json
+from repro.config import profile
+from repro.runs.cell import cell_key
+names = ("simcse", "nli", "angle", "matryoshka", "ese")
+print(json.dumps([cell_key(profile("embedded", objective=name).train) for name in names]))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package, and what works on it."""
+    shutil.copytree(
+        project_root() / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return Copy(tmp_path)
+
+
+class Copy:
+    def __init__(self, root):
+        self.root = root
+        self.touched = set()
+
+    def write(self, name, text):
+        (self.root / "src" / "repro" / name).write_text(text, encoding="utf-8")
+        self.touched.add(name)
+
+    def change(self, name, before, after):
+        text = (self.root / "src" / "repro" / name).read_text(encoding="utf-8")
+        assert text.count(before) == 1, f"{before!r} in {name}"
+        self.write(name, text.replace(before, after))
+
+    def run(self, *words):
+        """Output of Python in the copy."""
+        given = {"PYTHONPATH": str(self.root / "src"), "REPRO_HOME": str(self.root / "home")}
+        given |= {"REPRO_DATA": str(self.root / "data"), "PATH": os.environ["PATH"]}
+        done = subprocess.run(
+            [sys.executable, *words], env=given, capture_output=True, text=True, cwd=self.root
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def test_a_reducer_an_objective_and_a_dataset_are_added_as_architecture_says(copy, tiny):
+    (copy.root / "data" / "sts").mkdir(parents=True)
+    (copy.root / "data" / "sts" / "answers.tsv").write_text(PAIRS, encoding="utf-8")
+    (copy.root / "data" / "wiki.txt").write_text("one line\n", encoding="utf-8")
+    microworld = "source='microworld', "
+    keys = KEYS.replace("objective=name", f"{microworld}objective=name")
+    before = json.loads(copy.run("-c", keys))
+
+    menu = "reducers/__init__.py"
+    copy.write("reducers/tail.py", REDUCER)
+    copy.change(
+        menu,
+        "from repro.store import Store",
+        "from repro.reducers.tail import Tail\nfrom repro.store import Store",
+    )
+    copy.change(menu, "    Centred,\n    Isomap,", "    Centred,\n    Tail,\n    Isomap,")
+    assert len(copy.touched) == 2
+    copy.run("-c", "import numpy; numpy.save('X.npy', numpy.eye(5, dtype='f4'))")
+    line = "-m repro reduce --method tail --dim 2 --input X.npy --output Y.npy"
+    assert "tail of 5 rows, 5 -> 2 dims" in copy.run(*line.split())
+
+    copy.touched.clear()
+    copy.write("training/pull.py", OBJECTIVE)
+    record = '    "pull": Objective(label="Pull {dim}", material=training_sentences, recipes={}),\n'
+    copy.change("objectives.py", '    "nli": Objective(', f'{record}    "nli": Objective(')
+    copy.change(
+        "runs/cell.py",
+        '    "simcse": contrastive,',
+        '    "simcse": contrastive,\n    "pull": pull,',
+    )
+    where = "from repro.training.simcse import contrastive"
+    copy.change("runs/cell.py", where, f"from repro.training.pull import pull\n{where}")
+    assert len(copy.touched) == 3
+    line = f"-m repro train --backbone {tiny} --objective pull --dims 4 --sentences 64 "
+    line += "--batch-size 16 --workers 1 --source microworld"
+    told = copy.run(*line.split())
+    assert "Pull 4: trained in" in told
+
+    copy.touched.clear()
+    menu = copy.root / "src" / "repro" / "assets" / "datasets.toml"
+    copy.write("assets/datasets.toml", menu.read_text(encoding="utf-8") + DATASET)
+    assert len(copy.touched) == 1
+    line = f"-m repro evaluate --encoder {tiny} --data answers --source local"
+    assert "spearman" in copy.run(*line.split())
+    assert json.loads(copy.run("-c", keys)) == before, "no encoder is trained again for any of it"
