@@ -67,7 +67,7 @@ class Api(SphinxDirective):
         text = path.read_text(encoding="utf-8")
         return ast.parse(text), text.splitlines()
 
-    def markdown(self, node: ast.Module | DEFINITION) -> list[nodes.Node]:
+    def markdown(self, node: ast.AST) -> list[nodes.Node]:
         """A docstring whose arguments and errors are lists, and whose methods are links."""
         text, *sections = HEAD.split(ast.get_docstring(node) or "")
         for head, entries in zip(sections[::2], sections[1::2], strict=True):
@@ -81,31 +81,31 @@ class Api(SphinxDirective):
             label += "-type"
         section = nodes.section("", ids=[nodes.make_id(label)], names=[label])
         self.state.document.note_explicit_target(section)
-        section += nodes.title(name, name)
-        while True:
-            tree, lines = self.read(module)
-            node = next(n for n in tree.body if name in names_of(n, module.partition(".")[0]))
-            if not isinstance(node, ast.ImportFrom):
-                break
-            module = f"{node.module}"
-        after = ast.Module(
-            tree.body[tree.body.index(node) + 1 :][:1], []
-        )  # says what a constant is
-        section += self.described(node if isinstance(node, DEFINITION) else after, node, lines)
+        title = f"{module}.{name}".removeprefix(f"{self.arguments[0]}.")
+        section += nodes.title(title, title)
+        section += self.described(*self.found(module, name))
         return section
 
-    def described(
-        self, said: ast.Module | DEFINITION, node: ast.stmt, lines: list[str]
-    ) -> list[nodes.Node]:
+    def found(self, module: str, name: str) -> tuple[ast.stmt, ast.AST, list[str]]:
+        """The statement that defines a name, what holds its docstring, and the module's lines."""
+        tree, lines = self.read(module)
+        for place, node in enumerate(tree.body):
+            if name not in names_of(node, module.partition(".")[0]):
+                continue
+            if isinstance(node, ast.ImportFrom):
+                return self.found(f"{node.module}", name)
+            below = ast.Module(tree.body[place + 1 : place + 2], [])  # a constant's docstring
+            return node, node if isinstance(node, DEFINITION) else below, lines
+        raise self.error(f"{module} has no {name}")
+
+    def described(self, node: ast.stmt, holder: ast.AST, lines: list[str]) -> list[nodes.Node]:
         """Code and docstring of a statement; of a class, those of its public methods too."""
-        shown = [code_of(node, lines), *self.markdown(said)]
+        shown = [code_of(node, lines), *self.markdown(holder)]
         for part in node.body if isinstance(node, ast.ClassDef) else []:
-            if isinstance(part, ast.FunctionDef) and (
-                part.name == "__init__" or part.name[0] != "_"
-            ):
-                shown.append(
-                    nodes.container("", *self.described(part, part, lines), classes=["api-method"])
-                )
+            name = part.name if isinstance(part, ast.FunctionDef) else "_"
+            if name == "__init__" or name[0] != "_":
+                method = self.described(part, part, lines)
+                shown.append(nodes.container("", *method, classes=["api-method"]))
         return shown
 
 
