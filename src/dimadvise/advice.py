@@ -1,5 +1,5 @@
 """The smallest size that surely keeps enough; without labels, the smallest that is predicted to
-(PROTOCOLS §7.6).
+(method-choosing-dim in the book).
 """
 
 import math

@@ -72,7 +72,9 @@ def fit_calibration(predicted: Array, neighbours: Array, share: Array) -> Calibr
 
 @dataclass(frozen=True)
 class RuleError:
-    """Errors of one rule, under one reducer and at one target, over all cases (PROTOCOLS §7.6)."""
+    """Errors of one rule, under one reducer and at one target, over all cases (method-choosing-dim
+    in the book).
+    """
 
     reducer: str
     rule: str

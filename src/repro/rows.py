@@ -1,5 +1,5 @@
-"""Rows: one number each, with everything a reader needs to judge it (DESIGN §8): also where and
-when it was computed.
+"""Rows: one number each, with everything a reader needs to judge it (method-rows in the book): also
+where and when it was computed.
 
 Values are fractions or correlations; tables show them ×100. A row never says whether it is
 `recorded` or `live`: that is where it is kept, `results/` or the store.

@@ -1,4 +1,6 @@
-"""What a training can be told: frozen values that need no network imported (PROTOCOLS §2, §3.3)."""
+"""What a training can be told: frozen values that need no network imported (method-espresso,
+method-two-step in the book).
+"""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -114,8 +116,8 @@ class LoraConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS
-    §2.1, §2.2).
+    """One end-to-end training: objective, backbone, pooler width, data and schedule
+    (method-info-nce, method-softmax-nli in the book).
     """
 
     objective: str = "simcse"  # a name of `repro.objectives.OBJECTIVES`
@@ -196,7 +198,7 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class StepTwoConfig:
-    """Step 2 of two-step training: poolers on a frozen encoder (PROTOCOLS §3.3)."""
+    """Step 2 of two-step training: poolers on a frozen encoder (method-two-step in the book)."""
 
     # Tried side by side; the dev score picks one per dim
     learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)

@@ -1,16 +1,16 @@
 """Theory: what the dimension of an embedding can be expected to do, in formulas that take numbers
 and arrays.
 
-What a contrastive loss can reach on a sphere of m dimensions (PROTOCOLS §7.1 to §7.3): embeddings
-that are spread uniformly over the sphere, with every positive at the same cosine, have an expected
-InfoNCE that depends on three numbers only: dimension, temperature and batch. It is a closed form
-for an endless batch, one integral for a finite one, and bounded from below by a simplex, whatever
-the embeddings are.
+What a contrastive loss can reach on a sphere of m dimensions (method-moment, method-info-nce-limit,
+method-finite-batch in the book): embeddings that are spread uniformly over the sphere, with every
+positive at the same cosine, have an expected InfoNCE that depends on three numbers only: dimension,
+temperature and batch. It is a closed form for an endless batch, one integral for a finite one, and
+bounded from below by a simplex, whatever the embeddings are.
 
-How many dimensions a cloud of points has, and what fewer of them keep (PROTOCOLS §7.4 to §7.6):
-    neighbours see a curved
-sheet as what it is and are too low where the dimension is high, because the points that would show
-it are too few; the spectrum sees the flat space that holds the sheet.
+How many dimensions a cloud of points has, and what fewer of them keep
+(method-johnson-lindenstrauss, method-intrinsic-dimension, method-predicted-similarity in the book):
+neighbours see a curved sheet as what it is and are too low where the dimension is high, because the
+points that would show it are too few; the spectrum sees the flat space that holds the sheet.
 
 All functions raise InputError for numbers out of range, and for points that are all equal.
 """
@@ -57,7 +57,7 @@ def log_moment(dim: int, t: float) -> float:
 
 def uniformity_limit(dim: int) -> float:
     """Smallest `uniformity` of endlessly many points, as if spread evenly: −4 + ln ₀F₁(; m/2; 4)
-    (§7.2).
+    (method-info-nce-limit in the book).
     """
     return -4.0 + log_moment(dim, 4.0)
 
@@ -69,8 +69,8 @@ def expected_info_nce(
     *,
     positive_cosine: float = 1.0,
 ) -> float:
-    """Expected InfoNCE of embeddings uniform on the sphere whose positives have one cosine (§7.2,
-    §7.3).
+    """Expected InfoNCE of embeddings uniform on the sphere whose positives have one cosine
+    (method-info-nce-limit, method-finite-batch in the book).
 
     Args:
         dim: embedding size m.
@@ -101,7 +101,7 @@ def expected_info_nce(
 
 def simplex_bound(temperature: float, batch: int) -> float:
     """Smallest InfoNCE that any B pairs can have, ln(1 + (B − 1)·e^{−B/((B−1)·temperature)})
-    (§7.3).
+    (method-finite-batch in the book).
 
     Reached by B equidistant points, which exist from B − 1 dimensions on.
     """
@@ -111,7 +111,7 @@ def simplex_bound(temperature: float, batch: int) -> float:
 
 def jensen_bound(dim: int, temperature: float, batch: int) -> float:
     """Largest value E L_B of aligned pairs can have, ln(1 + (B − 1)·e^{L∞}); nearly reached from 64
-    dims on (§7.3).
+    dims on (method-finite-batch in the book).
     """
     _check(temperature, batch, 1.0)
     return float(np.logaddexp(0.0, np.log(batch - 1) + expected_info_nce(dim, temperature)))

@@ -6,7 +6,7 @@ likelihood, log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the
 images; the widths are ours.
 
 References: Li et al. (2020), BERT-flow; Kingma and Dhariwal (2018), Glow; Su et al. (2021),
-Whitening (PROTOCOLS §6).
+Whitening (method-flow, method-whitening in the book).
 """
 
 import math

@@ -1,7 +1,8 @@
 """InferSent: a bidirectional LSTM over fixed word vectors, maximum over tokens, trained on
 entailment pairs.
 
-By SGD whose rate shrinks where the held-out accuracy falls (Conneau et al., 2017; PROTOCOLS §6).
+By SGD whose rate shrinks where the held-out accuracy falls (Conneau et al., 2017; method-infersent
+in the book).
 """
 
 import math

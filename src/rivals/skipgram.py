@@ -1,5 +1,5 @@
 """word2vec and Doc2Vec, trained on the texts at hand, and fastText's files; the one importer of
-gensim (PROTOCOLS §6).
+gensim (method-word-means in the book).
 
 One worker and a hash that does not change from run to run: the same texts and seed give the same
 vectors.

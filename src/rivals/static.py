@@ -3,8 +3,8 @@ counts of its words.
 
 Words are lower-cased. A token that the vocabulary knows is kept as it stands (benchmark texts come
 tokenised); any other is parted into words, clitics and punctuation, so that `dog.` finds `dog`.
-Words that are still unknown do not count; a text without a known word is the zero vector (PROTOCOLS
-§6).
+Words that are still unknown do not count; a text without a known word is the zero vector
+(method-systems in the book).
 
 References:
     Pennington et al. (2014), GloVe; Arora et al. (2017), Smooth inverse frequency; Sparck Jones

@@ -1,5 +1,5 @@
 """Other wordings of a sentence, as positives for contrastive training: synonyms, and mixtures of
-several ways (§7.7).
+several ways (method-augmentation in the book).
 
 A lexicon maps a word, or a phrase of words with single spaces between them, to what may stand in
 its place. What the microworld knows about wordings of its own sentences is here, for the files of

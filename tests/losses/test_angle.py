@@ -1,5 +1,5 @@
-"""AnglE: double loops over the equations of PROTOCOLS §2.3, closed forms, and the authors' own
-code.
+"""AnglE: double loops over the equations (method-angle in the book), closed forms, and the authors'
+own code.
 """
 
 import math

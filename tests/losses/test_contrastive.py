@@ -14,7 +14,7 @@ from repro.theory import simplex_bound
 
 
 def by_hand(z1, z2, temperature, z_neg=(), mask=None):
-    """The formula of PROTOCOLS §2.1, one row and one column at a time."""
+    """The formula (method-info-nce in the book), one row and one column at a time."""
     total = z1.new_zeros(())
     for i, row in enumerate(z1):
         kept = [z2[j] for j in range(len(z2)) if i == j or mask is None or not mask[i, j]]

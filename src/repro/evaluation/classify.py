@@ -1,5 +1,5 @@
-"""Classes from frozen embeddings: linear probes, nearest neighbours, K-means clusters (PROTOCOLS
-§5.4 to §5.6).
+"""Classes from frozen embeddings: linear probes, nearest neighbours, K-means clusters
+(method-probes, method-knn, method-clusters in the book).
 
 A probe is judged by nested cross-validation, by k folds, or on a dev split. Its protocol is a
 module: `logistic` (L-BFGS) or `senteval` (Adam with early stopping). Both read unstandardised

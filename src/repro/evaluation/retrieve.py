@@ -1,11 +1,10 @@
-"""Exact search by cosine, and how well it finds: nDCG, recall, reciprocal rank, answers (PROTOCOLS
-§5.7, §5.8).
+"""Exact search by cosine, and how well it finds: nDCG, recall, reciprocal rank, answers
+(method-retrieval, method-answers in the book).
 
 Every query is compared with every document, in numpy or by faiss, whose one importer this is:
-    approximation must not
-enter a study of dimensions. Whether a context holds the answer and whether a generated answer is
-exact are different measures and never stand in one column: the former is what a generator needs,
-not what it makes of it.
+approximation must not enter a study of dimensions. Whether a context holds the answer and whether a
+generated answer is exact are different measures and never stand in one column: the former is what a
+generator needs, not what it makes of it.
 """
 
 import re
@@ -177,8 +176,7 @@ def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
     ties to the lower.
 
     Beyond `LARGE` documents faiss compares every pair, where it is installed, in single precision:
-        documents whose
-    cosines differ by less than 1e-6 may change places.
+    documents whose cosines differ by less than 1e-6 may change places.
     """
     check_dim(k, limit=len(C), what="k")
     if len(C) > LARGE and find_spec("faiss"):
@@ -197,7 +195,8 @@ def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
     """The first `dim` columns of X (n, D) with rows of length 1; a zero row stays zero.
 
     A prefix of a unit vector is shorter than 1 by what it leaves out. Euclidean distance would rank
-    by that length along with the direction (audit S2), so prefixes are normalised anew.
+    by that length along with the direction (method-retrieval in the book), so prefixes are
+    normalised anew.
     """
     X = check_embeddings(X, name)
     X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]

@@ -1,5 +1,5 @@
 """How sure a mean over seeds is whose items all seeds share, alone and within a family of cells
-(§5.9).
+(method-seeds in the book).
 
 Rows hold a value and an interval over items for every seed and cell, no resamples. The variance of
 a mean over seeds is that between the seeds, which are independent, plus that over items, which they

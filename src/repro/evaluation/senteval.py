@@ -1,5 +1,5 @@
-"""SentEval's classifier, all folds × penalties trained as one (Conneau & Kiela, 2018; PROTOCOLS
-§5.4).
+"""SentEval's classifier, all folds × penalties trained as one (Conneau & Kiela, 2018; method-probes
+in the book).
 
 A head is one linear layer under softmax, trained by Adam with the L2 penalty added to the gradient
 (of the intercept too) on batches of 64, features as they are. After every fourth pass it is checked

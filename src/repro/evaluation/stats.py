@@ -1,4 +1,5 @@
-"""How sure a score is: bootstrap intervals over items, of paired differences too (PROTOCOLS §5.9).
+"""How sure a score is: bootstrap intervals over items, of paired differences too (method-intervals
+in the book).
 
 A resample is a vector of counts, one per item. Mean ranks follow from the counts by one cumulative
 sum over values sorted once, so no resample is ever sorted: 2,000 resamples of STS-B take a tenth of

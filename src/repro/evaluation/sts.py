@@ -1,4 +1,6 @@
-"""Semantic textual similarity: Spearman of cosines against gold scores (PROTOCOLS §5.1–5.2)."""
+"""Semantic textual similarity: Spearman of cosines against gold scores (method-sts,
+method-prefix-scores in the book).
+"""
 
 import logging
 from collections.abc import Sequence

@@ -1,12 +1,11 @@
 """AnglE: ranking by cosine and by angle in complex space, and in-batch negatives (Li & Li, 2024;
-PROTOCOLS §2.3).
+method-angle in the book).
 
 A batch is P pairs: rows x and y (P, d) and labels (P,), larger meaning closer; W processes train
 like one of W·P pairs. `keys` are whole numbers, one per text in the order of the arguments, equal
-iff the texts
-    are: further copies of
-a row's own text or of its partner's are then no negatives. Each loss raises InputError for shapes
-that do not fit, a label that is not finite, or a scale that is not above 0.
+iff the texts are: further copies of a row's own text or of its partner's are then no negatives.
+Each loss raises InputError for shapes that do not fit, a label that is not finite, or a scale that
+is not above 0.
 """
 
 import warnings

@@ -1,5 +1,5 @@
-"""InfoNCE of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1), and what it trades
-(§2.6).
+"""InfoNCE of unsupervised SimCSE (Gao et al., 2021, Eq. 1; method-info-nce in the book), and what
+it trades (method-geometry in the book).
 """
 
 import math

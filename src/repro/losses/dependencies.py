@@ -1,5 +1,5 @@
-"""Dependency matrices of ESE, their leading singular vectors, and targets made of them (PROTOCOLS
-§2.5).
+"""Dependency matrices of ESE, their leading singular vectors, and targets made of them
+(method-espresso in the book).
 
 Of a batch the matrix is formed, and decomposed exactly, within a tolerance, or at random. Of one
 sentence it never is where that can be avoided: with y = x/D^{1/4}, e^{yᵢyⱼ} = Σ over p of

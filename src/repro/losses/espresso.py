@@ -1,7 +1,7 @@
 """Losses on first dimensions: Matryoshka on several prefixes of one layer, ESE on one prefix of
 every layer.
 
-Kusupati et al. (2022), PROTOCOLS §2.4; Li et al. (2025), Eqs. 2-7, PROTOCOLS §2.5.
+Kusupati et al. (2022); Li et al. (2025), Eqs. 2-7 (method-matryoshka, method-espresso in the book).
 """
 
 import functools

@@ -1,5 +1,5 @@
 """Softmax classification of entailment pairs (Reimers & Gurevych, 2019; Wang et al., 2023, §5.2;
-PROTOCOLS §2.2).
+method-softmax-nli in the book).
 """
 
 import torch

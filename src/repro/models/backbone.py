@@ -10,8 +10,8 @@ the last layer is read and every other is refused), whether the network is causa
 is its final norm.
 
 A causal decoder may be let see the whole sentence, as Li et al. (2025), §4.1, let Qwen1.5 and
-LLaMA2 (PROTOCOLS §8): attention says that it is causal by a flag, and a ready-made mask (B, 1, T,
-T) is used as it stands.
+LLaMA2 (method-decoders in the book): attention says that it is causal by a flag, and a ready-made
+mask (B, 1, T, T) is used as it stands.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""Encoders: texts in, embeddings out (PROTOCOLS §1).
+"""Encoders: texts in, embeddings out (method-encoding in the book).
 
 A network is backbone → pooling → optional head.
 

@@ -1,4 +1,5 @@
-"""From token states (B, T, D) to one embedding per text (PROTOCOLS §1).
+"""From token states (B, T, D) to one embedding per text (method-pooling, method-pooler in the
+book).
 
 A pooling gives h (B, D); after it there may stand a head, which gives z (B, dim): Wang's pooler, or
 what a published encoder brings along.

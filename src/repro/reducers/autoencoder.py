@@ -1,5 +1,5 @@
 """The autoencoder: a network that must rebuild X from a few numbers, x → φ(W₁x + b₁) → W₂· + b₂
-(PROTOCOLS §4.5).
+(method-autoencoder in the book).
 
 The one reducer that needs torch, and only while it trains: a fitted one transforms with numpy.
 """

@@ -1,5 +1,5 @@
 """Kernel PCA: principal components in the feature space of a kernel (Schölkopf et al., 1998;
-PROTOCOLS §4.4).
+method-kernel-pca in the book).
 
 JKJ = VΛVᵀ for the kernel matrix K of the fitted rows and J = I − 11ᵀ/n; the scores are V√Λ, those
 of a new row its centred kernel values times V/√Λ. Centring cancels any constant, so a kernel is

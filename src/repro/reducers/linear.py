@@ -1,4 +1,5 @@
-"""Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (PROTOCOLS §4.3).
+"""Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (method-linear-reducers
+in the book).
 
 Each has an `inverse_transform`, in scikit-learn's meaning: the rows that it would have made the
 outputs of.

@@ -1,9 +1,9 @@
 """Reducers that keep a manifold's geometry: isomap its distances, lle and sbertlp its local
 combinations.
 
-Isomap scales the paths along the neighbour graph (PROTOCOLS §4.6); the others span the embedding
-that keeps the weights W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I − W)
-(§4.7, Eqs. 9–17).
+Isomap scales the paths along the neighbour graph (method-isomap in the book); the others span the
+embedding that keeps the weights W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I
+− W) (method-lle in the book; Eqs. 9–17 of SBERT-LP).
 """
 
 import warnings

@@ -1,4 +1,5 @@
-"""Nearest rows, exactly, and the weights that combine them to a row (PROTOCOLS §4.7, Eqs. 1–8).
+"""Nearest rows, exactly, and the weights that combine them to a row (method-lle in the book; Eqs.
+1–8 of SBERT-LP).
 
 Ties go to the smaller index, and a row is found again bit for bit. Each point is written as the
 combination of its k nearest neighbours that comes closest to it, with weights that sum to one

@@ -1,10 +1,10 @@
 """From rows to verdicts: measurements of a claim, the cell that it is judged by, and whether the
 claim is borne out.
 
-Rules are those of PROTOCOLS §5.10. A claim is judged by an interval, never by a point: `value` with
-`low` … `high` (95 %), in points (×100) for scores; the first rule that matches wins. A claim of the
-form "at every dim", "for every encoder", "at half the dims" is a selection of rows and a choice
-among cells; it is judged where it is weakest.
+The rules are those of method-verdicts in the book. A claim is judged by an interval, never by a
+point: `value` with `low` … `high` (95 %), in points (×100) for scores; the first rule that matches
+wins. A claim of the form "at every dim", "for every encoder", "at half the dims" is a selection of
+rows and a choice among cells; it is judged where it is weakest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

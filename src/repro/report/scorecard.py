@@ -1,5 +1,5 @@
-"""Verdicts as tables: which network may judge which claim (§5.10), those of a page, and the
-scorecard of all claims.
+"""Verdicts as tables: which network may judge which claim (method-verdicts in the book), those of a
+page, and the scorecard of all claims.
 """
 
 import logging

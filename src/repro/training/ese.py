@@ -1,5 +1,5 @@
 """ESE (Li et al., 2025) and its controls: AnglE on the last layer, at full size or on prefixes
-(PROTOCOLS §2.3-2.5).
+(method-angle, method-matryoshka, method-espresso in the book).
 
 Li & Li (2024), AnglE: angle-optimized text embeddings; Kusupati et al. (2022), Matryoshka
 representation learning.

@@ -1,5 +1,5 @@
-"""Masked-language-model pre-training of a small backbone from scratch (PROTOCOLS §2.7; Devlin et
-al., 2019).
+"""Masked-language-model pre-training of a small backbone from scratch (method-pretraining in the
+book; Devlin et al., 2019).
 
 A WordPiece vocabulary is trained on the corpus, and a BERT with fresh weights on its masked words.
 The shipped backbones are *raw* encoders: they have read Wikipedia sentences and never seen a

@@ -1,5 +1,5 @@
-"""Unsupervised SimCSE, step 1 of Wang et al. (2023); with positives PROTOCOLS §7.7 (Gao et al.,
-2021).
+"""Unsupervised SimCSE, step 1 of Wang et al. (2023), and with other wordings as positives (Gao et
+al., 2021; method-info-nce, method-augmentation in the book).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""Two-step training of a resized pooler (Wang et al., 2023, Algorithm 1; PROTOCOLS §3).
+"""Two-step training of a resized pooler (Wang et al., 2023, Algorithm 1; method-two-step in the
+book).
 
 Step 1 replaces the encoder that was trained together with a narrow pooler by the best encoder of
 all candidate dims. Step 2 trains the poolers again on that encoder, frozen. Since the encoder does

@@ -1,5 +1,5 @@
 """Which positives teach most: dropout, synonyms, back-translation, exact paraphrases and their
-mixture (§7.7).
+mixture (method-augmentation in the book).
 
 One training for each way and seed, on the same sentences in the same order for the same number of
 steps.

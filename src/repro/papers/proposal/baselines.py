@@ -1,5 +1,5 @@
 """The methods that the proposal compares with, on one table: quality, size and what a sentence
-costs (PROTOCOLS §6).
+costs (method-systems in the book).
 
 Counted words, latent directions and vectors of words or paragraphs are fitted here, on the
 sentences that SimCSE learns from; the others come from `rivals`. What is not at hand has a line

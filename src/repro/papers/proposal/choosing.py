@@ -1,5 +1,5 @@
 """The advisor on trial: what it says without labels, beside what labels say, on every task at hand
-(PROTOCOLS §7.6).
+(method-choosing-dim in the book).
 
 A case is one encoder on one task under one reducer. What a rule has to learn it learns from other
 cases.
@@ -293,7 +293,9 @@ def _judged(
 
 
 def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Over all cases: §7.6's four errors, the median size, and the number of cases."""
+    """Over all cases: four errors (method-choosing-dim in the book), the median size, and the
+    number of cases.
+    """
     for (method, setting, metric), group in rows.groupby(
         ["method", "setting", "metric"],
         sort=False,

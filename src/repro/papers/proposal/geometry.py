@@ -48,8 +48,8 @@ def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def uniformity_of(X: Array) -> float:
-    """Ln of the mean Gaussian potential over all pairs of rows (§2.6), from one Gram matrix of unit
-    rows (n, dim).
+    """Ln of the mean Gaussian potential over all pairs of rows (method-geometry in the book), from
+    one Gram matrix of unit rows (n, dim).
     """
     upper = (X @ X.T)[np.triu_indices(len(X), 1)].astype(np.float64)
     return float(-4 + logsumexp(4 * upper) - np.log(len(upper)))  # ‖u − v‖² = 2 − 2⟨u, v⟩

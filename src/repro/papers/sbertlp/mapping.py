@@ -1,5 +1,5 @@
 """Tasks, systems at hand, and the mapping on top of some, its neighbours and dims from a grid
-(PROTOCOLS §4.2).
+(method-fit-sets in the book).
 """
 
 import warnings

@@ -144,7 +144,7 @@ def third_of(dims: Iterable[int], full: int) -> int | None:
 
 def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
     """log₂ of the smallest dim whose score (…, C), at ascending dims, is within a point of the best
-    (PROTOCOLS §3.6).
+    (method-optimal-dim in the book).
 
     The dim is counted as a share of the full size.
     """

@@ -48,7 +48,7 @@ RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
 
 @dataclass(frozen=True)
 class ReducedTask(Task):
-    """A task with the sentences that a reducer may learn from (PROTOCOLS §4.2)."""
+    """A task with the sentences that a reducer may learn from (method-fit-sets in the book)."""
 
     wiki: Corpus | None = None  # foreign sentences, where a setting needs them
 
