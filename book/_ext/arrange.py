@@ -1,9 +1,10 @@
 """Sphinx extension: what a page shows at once, and what it shows on a click.
 
-Open stay two tables that are short, figures with recorded numbers, and what a cell prints in a few lines. What is
-folded has one line that says what it is; it is found by a search on the page, and printed. Figures get numbers and
-captions: the title written in their own file. A notebook's result comes first: what its first figure with recorded
-numbers shows stands below the opening, and a line that leads there where it was drawn.
+Open stay two tables that are short, figures with recorded numbers, and what a cell prints in a few
+lines. What is folded has one line that says what it is; it is found by a search on the page, and
+printed. Figures get numbers and captions: the title written in their own file. A notebook's result
+comes first: what its first figure with recorded numbers shows stands below the opening, and a line
+that leads there where it was drawn.
 """
 
 import re
@@ -25,32 +26,46 @@ def fold(node: nodes.Node, summary: str) -> None:
     """Put a node into a fold that says what it holds."""
     before, after = f'<details class="folded"><summary>{escape(summary)}</summary>', "</details>"
     at, parent = node.parent.index(node), node.parent
-    parent[at : at + 1] = [nodes.raw("", before, format="html"), node, nodes.raw("", after, format="html")]
+    parent[at : at + 1] = [
+        nodes.raw("", before, format="html"),
+        node,
+        nodes.raw("", after, format="html"),
+    ]
 
 
 def hidden(node: nodes.Node | None) -> bool:
     """Whether the page folds the output that a node is part of anyhow."""
     while node is not None:
-        if {"tag_hide-output", "tag_hide-cell"} & set(getattr(node, "attributes", {}).get("classes", [])):
+        if {"tag_hide-output", "tag_hide-cell"} & set(
+            getattr(node, "attributes", {}).get("classes", [])
+        ):
             return True
         node = node.parent
     return False
 
 
 def labelled(text: str) -> str:
-    """A table whose cells name their columns, for screens on which rows become blocks; one of many columns is dense."""
+    """A table whose cells name their columns, for screens on which rows become blocks; one of many
+    columns is dense.
+    """
     heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th[ >].*?</th>", text, re.DOTALL)]
     before, head, *rows = text.split("<tr>")
     for place, row in enumerate(rows):
         labels = iter(heads)
-        rows[place] = re.sub("<td", lambda _, labels=labels: f'<td data-label="{next(labels)}"', row)
+        rows[place] = re.sub(
+            "<td", lambda _, labels=labels: f'<td data-label="{next(labels)}"', row
+        )
     kind = "table-box" + " stacks" * (len(heads) > 3) + " dense" * (len(heads) > 7)
     return "<tr>".join([before.replace("table-box", kind, 1), head, *rows])
 
 
 def fold_tables(doctree: nodes.document) -> None:
     """Fold long tables, and all but the first two; live ones stay open where no other does."""
-    boxes = [raw for raw in doctree.findall(nodes.raw) if raw.astext().startswith('<div class="table-box">')]
+    boxes = [
+        raw
+        for raw in doctree.findall(nodes.raw)
+        if raw.astext().startswith('<div class="table-box">')
+    ]
     for raw in boxes:
         raw[:] = [nodes.Text(labelled(raw.astext()))]
     left = OPEN_TABLES
@@ -113,9 +128,12 @@ def lift(doctree: nodes.document, figure: nodes.figure) -> None:
 
 
 def retitled(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Every page, to be written again, if a title has changed: the list of pages beside each text holds all titles."""
+    """Every page, to be written again, if a title has changed: the list of pages beside each text
+    holds all titles.
+    """
     now = {page: title.astext() for page, title in env.titles.items()}
-    before, env.book_titles = getattr(env, "book_titles", None), now  # kept with what Sphinx has read
+    # Kept with what Sphinx has read
+    before, env.book_titles = getattr(env, "book_titles", None), now
     return set(now) if before != now else set()
 
 

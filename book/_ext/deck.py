@@ -1,7 +1,9 @@
-"""Sphinx extension: the pages that `deck` of the configuration names as slides in one file, `deck.html`.
+"""Sphinx extension: the pages that `deck` of the configuration names as slides in one file,
+`deck.html`.
 
-A slide has a page's title, first paragraph and first figure, with the paragraph that follows the figure as caption:
-what the build executed and rendered. Figures are inside the file, so that it can be sent and shown without a network.
+A slide has a page's title, first paragraph and first figure, with the paragraph that follows the
+figure as caption: what the build executed and rendered. Figures are inside the file, so that it can
+be sent and shown without a network.
 """
 
 import base64
@@ -15,7 +17,8 @@ from sphinx.application import Sphinx
 OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 STYLE = """
-:root { color-scheme: light dark; --text: #1d2329; --quiet: #56606d; --ground: #fff; --line: #d9dee5; }
+:root { color-scheme: light dark; }
+:root { --text: #1d2329; --quiet: #56606d; --ground: #fff; --line: #d9dee5; }
 @media screen and (prefers-color-scheme: dark) {
   :root { --text: #e8ebef; --quiet: #aab3bf; --ground: #14181e; --line: #3a424d; }
   img { filter: brightness(1.22); }
@@ -32,7 +35,8 @@ p, figure { margin: 0; overflow-wrap: anywhere; }
 figure { flex: 1; min-height: 0; display: flex; flex-direction: column; justify-content: center; }
 img { display: block; width: 100%; height: 56vh; object-fit: contain; }
 figcaption, footer { color: var(--quiet); font-size: 0.8em; }
-footer { border-top: 1px solid var(--line); padding-top: 0.6vh; display: flex; justify-content: space-between; }
+footer { border-top: 1px solid var(--line); padding-top: 0.6vh; }
+footer { display: flex; justify-content: space-between; }
 a { color: inherit; }
 @media (min-width: 701px), print {
   .tall { display: grid; grid-template: auto 1fr auto / 2fr 3fr; column-gap: 2vw; }
@@ -52,7 +56,8 @@ SCRIPT = """
 const slides = [...document.querySelectorAll("section")];
 const on = ["ArrowRight", "ArrowDown", "PageDown", " "], back = ["ArrowLeft", "ArrowUp", "PageUp"];
 addEventListener("keydown", event => {
-  const step = on.includes(event.key) ? 1 : back.includes(event.key) ? -1 : {Home: -99, End: 99}[event.key];
+  const step = on.includes(event.key) ? 1
+    : back.includes(event.key) ? -1 : {Home: -99, End: 99}[event.key];
   if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   const now = slides.findLastIndex(slide => slide.getBoundingClientRect().top < innerHeight / 2);
@@ -74,7 +79,10 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
     article, here = whole.find("article"), whole.select_one("nav li.current")
     part = here.find_previous(class_="caption-text") if here else None
     outside = {id(tag) for part in article.select(OUTSIDE) for tag in (part, *part.find_all(True))}
-    tags = {kind: [tag for tag in article.find_all(kind) if id(tag) not in outside] for kind in ("p", "img")}
+    tags = {
+        kind: [tag for tag in article.find_all(kind) if id(tag) not in outside]
+        for kind in ("p", "img")
+    }
     said, image = (next(iter(tags[kind]), None) for kind in ("p", "img"))
     drawn = shape = ""
     if image:
@@ -88,19 +96,33 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
         source = f"data:{KINDS[path.suffix]};base64,{data}"
         drawn = f'<figure><img src="{source}" alt="{escape(image.get("alt", ""))}">'
         drawn += f"<figcaption>{caption}</figcaption></figure>"
-    foot = f'<footer><a href="{escape(name)}.html">{escape(name)}</a><span>{number} of {count}</span></footer>'
+    foot = (
+        f'<footer><a href="{escape(name)}.html">{escape(name)}</a><span>{number} '
+        f"of {count}</span></footer>"
+    )
     head = f"<header><span>{words(part)}</span><h2>{words(article.h1)}</h2></header>"
-    return f'<section id="slide-{number}" class="{shape}">{head}<p>{words(said)}</p>{drawn}{foot}</section>'
+    return (
+        f'<section id="slide-{number}" '
+        f'class="{shape}">{head}<p>{words(said)}</p>{drawn}{foot}</section>'
+    )
 
 
 def write(html: Path, names: list[str], title: str, language: str = "en") -> None:
     """Write `deck.html` beside the pages; one that is not rendered has no slide."""
     names = [name for name in names if (html / f"{name}.html").is_file()]
     slides = [slide(html / f"{name}.html", name, i, len(names)) for i, name in enumerate(names, 1)]
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    )
     head += f"<title>{escape(title)}</title><style>{STYLE}</style>"
-    text = f'<!doctype html><html lang="{language}"><head>{head}</head><body><main>{"".join(slides)}</main>'
-    (html / "deck.html").write_text(f"{text}<script>{SCRIPT}</script></body></html>\n", encoding="utf-8")
+    text = (
+        "<!doctype html><html "
+        f'lang="{language}"><head>{head}</head><body><main>{"".join(slides)}</main>'
+    )
+    (html / "deck.html").write_text(
+        f"{text}<script>{SCRIPT}</script></body></html>\n",
+        encoding="utf-8",
+    )
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:

@@ -1,15 +1,20 @@
-"""Sphinx extension for a book that opens from a file, without a network; and what its parts get wrong, mended.
+"""Sphinx extension for a book that opens from a file, without a network; and what its parts get
+wrong, mended.
 
-Formulas: the usual renderer loads MathJax from a content network in the reader's browser. Here they become
+Formulas: the usual renderer loads MathJax from a content network in the reader's browser. Here they
+    become
 MathML while the book is built; every current browser draws MathML itself.
 
-Live cells: Jupyter Book always loads sphinx-thebe, which declares its remote script twice on each page, an error
+Live cells: Jupyter Book always loads sphinx-thebe, which declares its remote script twice on each
+    page, an error
 in the browser's console. The book has no live cells, so it is silenced.
 
-Pages are read and written by two processes: two extensions of Jupyter Book's that do not say whether they bear that
+Pages are read and written by two processes: two extensions of Jupyter Book's that do not say
+    whether they bear that
 are spoken for. They number sections, which these pages have not, and write LaTeX.
 
-The bibliography is a list: its entries say so, or what reads the page aloud would be told of an empty list.
+The bibliography is a list: its entries say so, or what reads the page aloud would be told of an
+    empty list.
 """
 
 from html import escape
@@ -34,7 +39,12 @@ def _mathml(node: nodes.Element, *, block: bool) -> str:
     try:
         return str(tex2mathml(source, as_block=block))
     except MathError as error:
-        LOGGER.warning("formula cannot be converted to MathML (%s): %s", error, source, location=node)
+        LOGGER.warning(
+            "formula cannot be converted to MathML (%s): %s",
+            error,
+            source,
+            location=node,
+        )
         return f"<code>{escape(source)}</code>"
 
 
@@ -69,7 +79,13 @@ def allow_two_processes(app: Sphinx, config: Config) -> None:
         app.extensions[name].parallel_read_safe = True
 
 
-def list_items(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+def list_items(
+    app: Sphinx,
+    name: str,
+    template: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
     """Make a list's items of the entries of the bibliography."""
     context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
 
