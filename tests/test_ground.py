@@ -9,7 +9,7 @@ import pytest
 
 from repro import paths
 from repro.seeding import cpu_count, derive_seed, make_rng
-from repro.types import InputError, check_dim, check_embeddings, check_same_length
+from repro.types import InputError, check_dim, check_embeddings, check_same_length, unit_rows
 
 HEAVY = {"torch", "transformers", "accelerate", "datasets"}
 SLOW = {"pandas", "scipy", "sklearn", "matplotlib", "torch"}
@@ -151,3 +151,8 @@ def test_inside(tmp_path):
     for wrong in ("../x", "a/../../x", "/etc/passwd", "link/x"):
         with pytest.raises(InputError, match="leads outside"):
             paths.inside(tmp_path / "inner", wrong)
+
+
+def test_rows_are_brought_to_length_one_however_short_they_are_and_zeros_stay():
+    X = np.array([[3e-15, 4e-15], [0.0, 0.0], [3.0, 4.0]])
+    np.testing.assert_allclose(unit_rows(X), [[0.6, 0.8], [0.0, 0.0], [0.6, 0.8]], rtol=1e-12)

@@ -139,7 +139,8 @@ def finite_vector(values: Any, name: str, at_least: int = 1) -> NDArray[np.float
 
 def unit_rows(X: Array) -> Array:
     """Rows of X (n, dim) divided by their lengths; a zero row stays zero."""
-    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1)
 
 
 def check_same_length(**arrays: Any) -> None:

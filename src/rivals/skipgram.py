@@ -145,7 +145,7 @@ def fit_doc2vec(
 
 
 def _always(dim: int, epochs: int, seed: int) -> dict[str, Any]:
-    own = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed}
+    own = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed % 2**32}
     return {**own, "min_count": MIN_COUNT, "negative": 5, "workers": 1, "hashfxn": _hash}
 
 

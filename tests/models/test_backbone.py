@@ -184,6 +184,18 @@ def test_a_network_that_takes_no_text_as_long_as_it_should_is_refused():
         network.try_longest()
 
 
+def test_memory_that_runs_out_while_a_network_is_tried_is_not_laid_on_the_network(monkeypatch):
+    network = Backbone(random_network("bert", SIZES), None, name="mine", max_length=9)
+
+    def exhausted(*_):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
+
+    monkeypatch.setattr(network, "_states", exhausted)
+    for ask in (network.try_longest, network._check_sees_ahead):
+        with pytest.raises(RuntimeError, match="can't allocate memory"):
+            ask()
+
+
 # decoders
 
 

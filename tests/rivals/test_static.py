@@ -98,6 +98,12 @@ def test_lsa_spans_the_leading_directions_with_the_same_bytes_each_time():
         fit_lsa(COUNTED, dim=40)
 
 
+def test_seeds_that_libraries_cannot_hold_are_taken(sentences):
+    texts = sentences[:60]
+    for fit in (fit_lsa, fit_word2vec, fit_doc2vec):
+        assert fit(texts, dim=3, seed=2**40 + 1) is not None
+
+
 def test_words_of_several_parts_are_read_and_malformed_lines_are_named(write):
     read = read_vectors(write("a.vec", "3 2", "the 1 2 ", ". . . 3 4", "é 5 6"))
     assert read.words == ("the", ". . .", "é") and read.vectors.tolist() == [[1, 2], [3, 4], [5, 6]]

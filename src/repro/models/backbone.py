@@ -27,6 +27,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from repro.models.pretrained import chosen_device, explained, load_network
+from repro.paths import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
@@ -261,6 +262,8 @@ class Backbone(nn.Module):
         try:
             states = self._states(self._trial_ids(), None, self.n_layers)[self.n_layers]
         except (TypeError, ValueError, RuntimeError) as error:  # it builds its own mask from (B, T)
+            if is_out_of_memory(error):
+                raise
             raise stays from error
         self.model.train(was_training)
         self.blocks_run = 0
@@ -280,6 +283,8 @@ class Backbone(nn.Module):
         try:
             self._states(ids, None, 0)
         except (IndexError, RuntimeError, ValueError) as error:
+            if is_out_of_memory(error):
+                raise
             raise InputError(
                 f"{self.name} takes no text of {ids.shape[1]} tokens, which its config.json and "
                 f"tokenizer allow ({type(error).__name__}: {error}): say fewer as max_seq_length "
