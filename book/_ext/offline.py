@@ -2,19 +2,17 @@
 wrong, mended.
 
 Formulas: the usual renderer loads MathJax from a content network in the reader's browser. Here they
-    become
-MathML while the book is built; every current browser draws MathML itself.
+become MathML while the book is built; every current browser draws MathML itself.
 
 Live cells: Jupyter Book always loads sphinx-thebe, which declares its remote script twice on each
-    page, an error
-in the browser's console. The book has no live cells, so it is silenced.
+page, an error in the browser's console. The book has no live cells, so it is silenced.
 
 Pages are read and written by two processes: two extensions of Jupyter Book's that do not say
-    whether they bear that
-are spoken for. They number sections, which these pages have not, and write LaTeX.
+whether they bear that are spoken for. They number sections, which these pages have not, and write
+LaTeX. Without Jupyter Book they are not there.
 
 The bibliography is a list: its entries say so, or what reads the page aloud would be told of an
-    empty list.
+empty list.
 """
 
 from html import escape
@@ -76,7 +74,8 @@ def silence_thebe(app: Sphinx, config: Config) -> None:
 def allow_two_processes(app: Sphinx, config: Config) -> None:
     """Say of the extensions that are silent about it that they may run in two processes."""
     for name in ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"):
-        app.extensions[name].parallel_read_safe = True
+        if name in app.extensions:
+            app.extensions[name].parallel_read_safe = True
 
 
 def list_items(
