@@ -5,14 +5,15 @@ Formulas: the usual renderer loads MathJax from a content network in the reader'
 become MathML while the book is built; every current browser draws MathML itself.
 
 Live cells: Jupyter Book always loads sphinx-thebe, which declares its remote script twice on each
-page, an error in the browser's console. The book has no live cells, so it is silenced.
+page, an error in the browser's console, and a style that is not there. The book has no live cells,
+so it is silenced.
 
 Pages are read and written by two processes: two extensions of Jupyter Book's that do not say
 whether they bear that are spoken for. They number sections, which these pages have not, and write
 LaTeX. Without Jupyter Book they are not there.
 
 The bibliography is a list: its entries say so, or what reads the page aloud would be told of an
-empty list.
+empty list. Folds are announced by the words on them.
 """
 
 from html import escape
@@ -78,21 +79,26 @@ def allow_two_processes(app: Sphinx, config: Config) -> None:
             app.extensions[name].parallel_read_safe = True
 
 
-def list_items(
+def mend_page(
     app: Sphinx,
     name: str,
     template: str,
     context: dict[str, Any],
     doctree: nodes.document | None,
 ) -> None:
-    """Make a list's items of the entries of the bibliography."""
-    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+    """Make a list's items of the entries of the bibliography, let folds be called what stands on
+    them, and ask for no style that is not there.
+    """
+    body = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+    context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    styles = context.get("css_files", [])
+    context["css_files"] = [style for style in styles if "sphinx-thebe" not in str(style.filename)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the renderer under the name `mathml`."""
     app.connect("config-inited", silence_thebe, priority=900)
     app.connect("config-inited", allow_two_processes)
-    app.connect("html-page-context", list_items)
+    app.connect("html-page-context", mend_page, priority=900)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
