@@ -37,7 +37,8 @@ def code_of(node: ast.stmt, lines: list[str]) -> nodes.literal_block:
         first = min(part.lineno for part in (*node.decorator_list, node))
         shown = lines[first - 1 : node.body[0].lineno - 1]
     for before, field in pairwise(node.body if isinstance(node, ast.ClassDef) else []):
-        if isinstance(field, ast.AnnAssign | ast.Expr):
+        of_class = isinstance(field, ast.AnnAssign) and "ClassVar" in ast.dump(field.annotation)
+        if isinstance(field, ast.AnnAssign | ast.Expr) and not of_class:
             shown += lines[before.end_lineno : field.end_lineno]
     text = dedent("\n".join(filter(str.strip, shown))).removesuffix(":")
     return nodes.literal_block(text, text, language="python")
