@@ -368,7 +368,7 @@ def _advise(
         measured=(*found.measured, f"Seed {wanted['seed']}; {hardware()}; {seconds:.0f} s."),
         shares=labelled.shares_of(layer),
         metric=labelled.metric,
-        predicted=labelled.predicted,
+        predicted=labelled.predicted if what == "retain" else (),
     )
     report.write(output / WRITTEN[1], told, usage(output, deployment) if deployment else "")
     deploy.remove(output)  # An earlier advice may have had an answer where this one has none.
@@ -397,15 +397,17 @@ def _advise(
 
 def usage(folder: Path, deployment: "Deployment") -> str:
     """Code that puts the files in a folder to use, to be copied."""
-    from dimadvise.deploy import FACTORY_WORDS, faiss_factory
+    from dimadvise.deploy import faiss_factory
 
-    where, width, euclidean = (
-        str(folder),
-        len(deployment.transform.matrix),
-        deployment.similarity == "l2",
-    )
-    taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
-    metric = "L2" if euclidean else "INNER_PRODUCT"
+    where, width = str(folder), len(deployment.transform.matrix)
+    metric = "L2" if deployment.similarity == "l2" else "INNER_PRODUCT"
+    words = faiss_factory(deployment)
+    anew = ""
+    if words:
+        anew = f"""
+# the same kind of index, trained anew by faiss on your vectors
+faiss.index_factory({width}, {words!r}, faiss.METRIC_{metric})
+"""
     return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
 
 # an index of faiss: takes vectors of full size, shortens and codes them by itself
@@ -420,10 +422,7 @@ advice.codes(X)  # {deployment.bytes} bytes a row
 
 # a step of a pipeline of scikit-learn
 make_pipeline(SavedReducer({where!r}), LogisticRegression())
-
-# the same kind of index, trained anew by faiss on your vectors
-faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{metric})
-
+{anew}
 # a file of any size, in shards; goes on where it was stopped
 $ dimadvise apply vectors.npy --advice {quote(where)} --output shards
 """

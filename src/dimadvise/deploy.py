@@ -42,6 +42,8 @@ WEIGHTS, CODES, NOTE = "reducer.safetensors", "codes.safetensors", "reducer.json
 TENSORS = {WEIGHTS: "sha256", CODES: "codes_sha256"}
 FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
 """What `faiss.index_factory` calls a method."""
+LEVEL_WORDS = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "SQ4"}
+"""What it calls a level."""
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 
 
@@ -354,16 +356,19 @@ def faiss_factory(deployment: Deployment) -> str:
     """What `faiss.index_factory` makes an index of this kind from, to be trained anew;
     `faiss_index` needs no training.
 
-    Cutting to the first columns, random projections, singular directions and one bit a number have
-    no word there, and are left out.
+    Nothing where faiss has no word for the map, as for singular directions and random projections,
+    or for the level, as for one bit a number.
     """
-    transform = deployment.transform
-    word = FACTORY_WORDS.get(transform.method, "").format(dim=transform.dim, bytes=deployment.bytes)
+    transform, level = deployment.transform, deployment.level
+    code = f"PQ{deployment.bytes}" if level.startswith(PRODUCT) else LEVEL_WORDS.get(level)
+    word = FACTORY_WORDS.get(transform.method)
+    is_whole = transform.method == "truncate" and transform.dim == len(transform.matrix)
+    if code is None or not (word or is_whole):
+        return ""
+    reduced = (word or "").format(dim=transform.dim, bytes=deployment.bytes)
     length = "L2norm" if deployment.similarity == "cosine" else ""
-    kind = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "SQ4", "binary": "Flat"}
-    code = kind.get(deployment.level, f"PQ{deployment.bytes}")
     refined = "RFlat" if deployment.rerank else ""
-    steps = ["L2norm" if transform.unit else "", word, length, code, refined]
+    steps = ["L2norm" if transform.unit else "", reduced, length, code, refined]
     return ",".join(step for step in steps if step)
 
 

@@ -32,6 +32,10 @@ FITTED = 50_000  # rows that maps are fitted on, at most
 SCREENED, SCREENING = 5_000, 200  # rows and queries of the screening, at most
 CORPUS, QUERIES = 100_000, 1_000  # rows and queries of the measurement, at most
 FEWEST = 100  # rows below which nothing is worth measuring
+ALIKE = 3e-3
+"""Share of the spread of a query's scores, from the first neighbour to the last that is kept, within
+which a document is as near as the tenth.
+"""
 # Of the ways that are measured anew, each takes at most so many times the bytes of the one before
 THINNED = 0.75
 # Parts of the rows searched after which recall is read, to see how it falls as rows are added
@@ -44,7 +48,7 @@ class Survey:
 
     `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level,
     bytes, rerank, recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where
-    fewer were searched), ms a query, front (no other of this re-ranking has fewer bytes and more
+    fewer were searched), alike@10 (recall@10 where what is as near as the tenth counts too), ms a query, front (no other of this re-ranking has fewer bytes and more
     recall@10).
     """
 
@@ -366,6 +370,7 @@ def tabulate(
                     f"low@{k}": interval.low,
                     f"high@{k}": interval.high,
                 }
+            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * max(times, 1)])
             values = [float(_recalled(ranked[i], 10, max(times, 1)).mean()) for ranked in by_stop]
             row["seen@10"] = values
             fall = (
@@ -447,6 +452,18 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
             f"{row['expected@10']:.3f}."
         ]
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
+
+
+def _as_near(found: Found, candidates: Places) -> float:
+    """Recall@10 where whatever is as near as the tenth neighbour by the full vectors counts too.
+
+    Near ties change places under any code, and nothing is lost by it.
+    """
+    tenth = min(10, found.scores.shape[1]) - 1
+    span = found.scores[:, :1] - found.scores[:, -1:]
+    ties = (found.scores >= found.scores[:, [tenth]] - ALIKE * span).sum(1, keepdims=True)
+    near = ranks(candidates, found.places[0]) < ties
+    return float(np.minimum(near.sum(1) / (tenth + 1), 1).mean())
 
 
 def _recalled(ranked: Places, k: int, times: int) -> NDArray[Any]:

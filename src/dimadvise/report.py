@@ -38,6 +38,7 @@ MEANS = {
 }
 """Methods in a reader's words."""
 COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
+TIED = 0.01  # recall that near ties must bring before it is told
 # Of recall@10: of the front, the first to reach each surely is shown
 STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
@@ -48,8 +49,8 @@ class Findings:
 
     Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a
     vector, rerank (how many times as many candidates as are wanted the full vectors re-rank; 0 is
-    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, ms of a query here, front
-    (no other has fewer bytes and more recall@10) and answer, True once at most. Of `shares`, where
+    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, alike@10 (where near ties
+    count too), ms of a query here, front (no other has fewer bytes and more recall@10) and answer, True once at most. Of `shares`, where
     there are labels: method, dim, share of the score at full size, and its lower bound, low.
     """
 
@@ -148,9 +149,15 @@ def _consequences(found: Findings) -> list[str]:
         if chosen["rerank"]
         else ""
     )
+    near = f"The nearest neighbour is found for {one:.1f} % of queries, and "
+    near += f"{hundred:.1f} % of the hundred nearest."
+    if chosen["alike@10"] - chosen["recall@10"] > TIED:
+        near += (
+            f" Many are about as near as the tenth: counting those too, recall@10 is "
+            f"{chosen['alike@10']:.3f}."
+        )
     return [
-        f"The nearest neighbour is found for {one:.1f} % of queries, and "
-        f"{hundred:.1f} % of the hundred nearest.",
+        near,
         f"{'; '.join(memory)}.{disk}",
     ]
 

@@ -429,3 +429,10 @@ def test_few_rows_of_many_numbers_are_advised_on_too(tmp_path, repro):
     given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 110, 128]
     assert "queries can prove a recall of 0.8" in repro(*given).out
     assert "of 128 dim" in repro(*given, "--retain", 0.3).out
+
+
+def test_a_prediction_is_told_only_where_a_share_of_a_score_is_asked_for(tmp_path, repro):
+    np.save(tmp_path / "X.npy", cloud(300))
+    given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 8, 16]
+    assert "a task's score" not in repro(*given).out
+    assert "a task's score" in repro(*given, "--retain", 0.5).out

@@ -1,12 +1,12 @@
 import json
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -102,24 +102,33 @@ def test_a_pipeline_of_scikit_learn_applies_the_written_map_without_fitting(meth
         deploy.SavedReducer(tmp_path).fit(X[:, 1:])
 
 
-@pytest.mark.parametrize(
-    ("made", "factory"),
-    [
-        (deployed(level="int8"), "L2norm,PCA21,L2norm,SQ8"),
-        (deployed("pca-rotated", "int4", "l2", rerank=4), "PCAR21,SQ4,RFlat"),
-        (deployed("truncate", "pq7", "ip"), "PQ7"),
-    ],
-)
+WORDED = [
+    (deployed(level="int8"), "L2norm,PCA21,L2norm,SQ8"),
+    (deployed("pca-rotated", "int4", "l2", rerank=4), "PCAR21,SQ4,RFlat"),
+    (deployed("pca", f"pq{BYTES}", "ip"), "PCA21,PQ7"),
+]
+WORDLESS = [(method, level) for method in METHODS for level in (*BITS, f"pq{BYTES}")]
+
+
+@pytest.mark.parametrize(("made", "factory"), WORDED)
 def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_path):
-    faiss = pytest.importorskip("faiss")
     deploy.write(tmp_path, made)
     assert json.loads((tmp_path / "reducer.json").read_text())["faiss_factory"] == factory
-    told = re.search(
-        rf"^faiss\.index_factory\((\d+), '{factory}'",
-        usage(tmp_path, made),
-        re.MULTILINE,
-    )
-    faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
+    assert f"faiss.index_factory({D}, '{factory}'" in usage(tmp_path, made)
+
+
+@pytest.mark.parametrize(("method", "level"), WORDLESS)
+def test_every_printed_line_of_python_runs(method, level, tmp_path):
+    """Faiss has no words for singular directions, cut columns, random projections or bits."""
+    faiss = pytest.importorskip("faiss")
+    made = deployed(method, level)
+    deploy.write(tmp_path, made)
+    printed = usage(tmp_path, made)
+    is_worded = method in ("pca", "pca-rotated") and level != "binary"
+    assert ("index_factory" in printed) == is_worded
+    code = "\n".join(line for line in printed.splitlines() if not line.startswith("$"))
+    names = {"X": rows(300), "Q": rows(5), "faiss": faiss, "make_pipeline": make_pipeline}
+    exec(code, names | {"LogisticRegression": LogisticRegression})
 
 
 def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write):

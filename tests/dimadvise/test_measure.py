@@ -44,10 +44,10 @@ def test_blocks_find_what_sorting_finds():
         nearest = Nearest(7, 20)
         for a, b in pairwise(cuts):
             nearest.add(scores[:, a:b], a)
-        assert (nearest.places() == np.argsort(-scores, axis=1, kind="stable")[:, :20]).all()
+        assert (nearest.best()[0] == np.argsort(-scores, axis=1, kind="stable")[:, :20]).all()
     few = Nearest(2, 3)
     few.add(np.ones((2, 1), np.float32), 0)
-    assert few.places().tolist() == [[0, -1, -1]] * 2
+    assert few.best()[0].tolist() == [[0, -1, -1]] * 2
 
 
 def test_ranks_are_places_among_those_found():
@@ -177,7 +177,7 @@ def test_recall_is_told_to_fall_by_as_much_with_every_doubling_of_the_rows():
     def found(documents, missed):
         other = wanted.copy()
         other[:, :missed] = documents - 1 - np.arange(missed)  # so many of ten are not found
-        return Found(documents, [wanted, other], [0.0, 0.0])
+        return Found(documents, [wanted, other], -wanted.astype(np.float32), [0.0, 0.0])
 
     both = [deployed("truncate"), deployed("truncate", "int8")]
     walk = [found(500, 1), found(1000, 2)]
@@ -374,3 +374,16 @@ def test_a_query_is_known_by_the_first_row_searched_that_it_equals():
     corpus = np.array([41, 9, 30, 20])
     found = queries.found_in(vectors, corpus)
     assert found.rows.tolist() == [30, 9, -1] and found.among(corpus).tolist() == [2, 1, -1]
+
+
+def test_near_ties_that_change_places_are_told_beside_recall():
+    """Copies with a little noise: which of them is nearest is chance, and that one is near is not."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(clustered(100), 20, axis=0)
+    X = (X + 1e-3 * rng.normal(size=X.shape)).astype(np.float32)
+    ways = {"methods": ["svd"], "levels": ["int8"], "dims": [24]}
+    tied = survey(in_memory(X), **ways).options.query("level == 'int8' and rerank == 0").iloc[0]
+    assert tied["recall@10"] < 0.9 < 0.99 < tied["alike@10"]
+    apart = survey(in_memory(clustered()), **ways).options.query("rerank == 0")
+    assert (apart["alike@10"] >= apart["recall@10"]).all()
+    assert (apart["alike@10"] - apart["recall@10"]).max() < 0.02

@@ -36,7 +36,9 @@ def options(answer=("pca", 32, "int8", 4)):
         ends = {"recall": recall, "low": recall - 0.01, "high": recall + 0.01}
         near = {f"{end}@{k}": value for end, value in ends.items() for k in (1, 10, 100)}
         way = {"method": method, "dim": dim, "level": level, "rerank": rerank}
-        found.append({**way, "bytes": vector_bytes(dim, level), **near, "ms": dim / 100})
+        found.append(
+            {**way, "bytes": vector_bytes(dim, level), **near, "alike@10": recall, "ms": dim / 100}
+        )
     frame = pd.DataFrame(found)
     better = [
         (
@@ -156,6 +158,13 @@ def test_it_says_what_is_saved_and_found_of_the_recommendation_alone():
     for method, kept in (("pca", 94.4), ("truncate", 84.4)):
         told = replace(found, target=("retain", 0.9), options=options((method, 32, "int8", 4)))
         assert f"This keeps {kept} % of the" in headline(told)
+
+
+def test_near_ties_are_told_where_they_make_recall_low():
+    found = findings()
+    assert "about as near as the tenth" not in " ".join(explanation(found))
+    found.options["alike@10"] = 0.987
+    assert "counting those too, recall@10 is 0.987" in " ".join(explanation(found))
 
 
 def test_tables_begin_with_the_fewest_bytes_and_tell_shares_from_bounds():
