@@ -13,10 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from deployment import BYTES, D, deployed, rows
 from dimadvise import deploy
 from dimadvise.command import usage
-from dimadvise.deploy import SIMILARITIES
+from dimadvise.deploy import MENU, SIMILARITIES, packed, unpacked
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
-from repro.evaluation.quantise import BITS
 from repro.types import InputError
+
+LEVELS = (*MENU[:-1], f"pq{BYTES}")  # of product codes one
 
 
 def scores(deployment, Q, C):
@@ -35,7 +36,7 @@ def overlap(one, other):
     return np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(one, other, strict=True)])
 
 
-@pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_an_index_of_faiss_made_from_the_files_finds_what_the_advisor_counted(
     similarity,
@@ -73,7 +74,7 @@ def test_re_ranking_in_faiss_orders_the_candidates_by_the_full_vectors(similarit
     assert overlap(found, top(exact, 10)) > overlap(plain.search(Q, 10)[1], top(exact, 10))
 
 
-@pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("similarity", "rerank"), [("cosine", 3), ("ip", 0), ("l2", 7)])
 def test_what_is_written_is_read_again_whole(level, similarity, rerank, tmp_path):
     made = replace(deployed("pca-rotated", level, similarity), rerank=rerank)
@@ -107,7 +108,8 @@ WORDED = [
     (deployed("pca-rotated", "int4", "l2", rerank=4), "PCAR21,SQ4,RFlat"),
     (deployed("pca", f"pq{BYTES}", "ip"), "PCA21,PQ7"),
 ]
-WORDLESS = [(method, level) for method in METHODS for level in (*BITS, f"pq{BYTES}")]
+WORDED_LEVELS = ("float32", "float16", "int8", "int4", f"pq{BYTES}")
+WORDLESS = [(method, level) for method in METHODS for level in LEVELS]
 
 
 @pytest.mark.parametrize(("made", "factory"), WORDED)
@@ -124,7 +126,7 @@ def test_every_printed_line_of_python_runs(method, level, tmp_path):
     made = deployed(method, level)
     deploy.write(tmp_path, made)
     printed = usage(tmp_path, made)
-    is_worded = method in ("pca", "pca-rotated") and level != "binary"
+    is_worded = method in ("pca", "pca-rotated") and level in WORDED_LEVELS
     assert ("index_factory" in printed) == is_worded
     code = "\n".join(line for line in printed.splitlines() if not line.startswith("$"))
     names = {"X": rows(300), "Q": rows(5), "faiss": faiss, "make_pipeline": make_pipeline}
@@ -248,3 +250,11 @@ def test_codes_without_what_they_need_are_refused_and_faiss_is_asked_for(monkeyp
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r"faiss is not installed: .*eval"):
         deploy.faiss_index(deployed())
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_packed_numbers_are_unpacked_as_they_were(bits):
+    numbers = np.random.default_rng(bits).integers(2**bits, size=(20, 13)).astype(np.uint8)
+    codes = packed(numbers, bits)
+    assert codes.shape == (20, -(-13 * bits // 8))
+    np.testing.assert_array_equal(unpacked(codes, 13, bits), numbers)
