@@ -19,7 +19,7 @@ import faiss
 import numpy as np
 
 from bench.timing import BenchRow, alternate
-from dimadvise.command import advise
+from dimadvise.command import Request, advise
 from dimadvise.deploy import faiss_index, read
 from dimadvise.report import in_words
 from repro import data
@@ -64,10 +64,12 @@ def promised(name: str, X: np.ndarray, targets: tuple[float, ...] = TARGETS) -> 
             np.save(Path(folder) / "seen.npy", seen)
             with redirect_stdout(StringIO()):
                 advise(
-                    Path(folder) / "seen.npy",
-                    recall=target,
-                    levels=LEVELS,
-                    output=Path(folder) / "advice",
+                    Request(
+                        Path(folder) / "seen.npy",
+                        recall=target,
+                        levels=LEVELS,
+                        output=Path(folder) / "advice",
+                    )
                 )
             rows.append(
                 _row(f"{name}, recall {target:g}", Path(folder) / "advice", exact, unseen, Q)

@@ -6,6 +6,7 @@ import numpy as np
 
 from dimadvise.deploy import Deployment
 from dimadvise.transform import fit_transform_of, moments_of
+from dimadvise.ways import normal_centroids
 from repro.evaluation.quantise import BITS, fit_codebook
 
 D, DIM, BYTES = 40, 21, 7
@@ -26,5 +27,7 @@ def deployed(method="pca", level="float32", similarity="cosine", rerank=0):
     Y = plain.vectors(X)
     if level in BITS:
         return replace(plain, level=level, codebook=fit_codebook(Y, level), rerank=rerank)
+    if level.startswith("lloyd"):
+        return replace(plain, level=level, centroids=normal_centroids(Y, level), rerank=rerank)
     parts = Y[:256].reshape(256, BYTES, -1).transpose(1, 0, 2)
     return replace(plain, level=level, centroids=np.ascontiguousarray(parts), rerank=rerank)

@@ -79,7 +79,7 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
         assert len(examples) == 3 and set(examples) <= set(VERBS)
         return
     assert ("--quiet" in out) == (VERBS[verb] in cli.SHOW_PROGRESS)
-    named = set(inspect.signature(VERBS[verb]).parameters)
+    named = set(inspect.signature(cli._record(VERBS[verb]) or VERBS[verb]).parameters)
     named -= {
         "embeddings",
         "notebook",

@@ -1,22 +1,24 @@
-"""The smallest size that surely keeps enough; without labels, the smallest that is predicted to
+"""The fewest bytes that surely keep enough; without labels, the smallest size that is predicted to
 (method-choosing-dim in the book).
 """
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dimadvise.bounds import smallest_sufficient
-from dimadvise.deploy import Deployment
+from dimadvise.deploy import Deployment, level_bytes
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.measured import read_measured
 from dimadvise.search import Places, ranks, searched
 from dimadvise.transform import (
     NESTED,
+    Coder,
     FoldMoments,
     Shortened,
     Transform,
@@ -27,6 +29,8 @@ from dimadvise.transform import (
     unchanged,
 )
 from dimadvise.vectors import in_memory
+from dimadvise.ways import CODED, fitted
+from repro.evaluation.quantise import FLOATS, vector_bytes
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
@@ -40,7 +44,7 @@ SPECTRA = {"svd": "pca", "random": "grp"}  # methods that the spectrum predicts 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One method at one size, of one layer."""
+    """One method at one size and level, of one layer."""
 
     layer: int | None
     method: str
@@ -57,6 +61,12 @@ class Candidate:
     """
     share: float = math.nan  # share of the full-size score; NaN without labels
     low: float = math.nan  # lower bound of the share
+    level: str = "float32"
+
+    @property
+    def bytes(self) -> int:
+        """Of one vector."""
+        return level_bytes(self.level, self.dim)
 
 
 @dataclass(frozen=True)
@@ -73,16 +83,23 @@ class Advice:
     reference: float  # full-size score; NaN without labels
     confidence: float  # how often each bound holds, so that all walks together err with 5 % at most
     ratio: float  # participation ratio of the rows
-    transform: Transform | None  # the map of the answer, fitted on all rows
+    deployment: Deployment | None  # the answer, fitted on all rows
     notes: tuple[str, ...]
 
     def shares_of(self, layer: int | None) -> pd.DataFrame | None:
-        """Share kept and lower bound of every method and size of a layer; None unlabelled."""
+        """Share kept and lower bound of every method, size and level of a layer; None
+        unlabelled.
+        """
         if self.metric is None:
             return None
         own = [c for c in self.candidates if c.layer == layer]
-        told = [(c.method, c.dim, "float32", c.share, c.low, self.metric) for c in own]
+        told = [(c.method, c.dim, c.level, c.share, c.low, self.metric) for c in own]
         return pd.DataFrame(told, columns=["method", "dim", "level", "share", "low", "metric"])
+
+    @property
+    def transform(self) -> Transform | None:
+        """The map of the answer."""
+        return None if self.deployment is None else self.deployment.transform
 
     @property
     def predicted(self) -> list[str]:
@@ -114,11 +131,14 @@ def advise(
     evidence: Evidence | None = None,
     retain: float = 0.99,
     methods: Sequence[str] = METHODS,
+    levels: Sequence[str] = ("float32",),
     dims: Sequence[int] = (),
     unit: bool | None = None,
+    similarity: str = "cosine",
+    budget: float | None = None,
     seed: int = 0,
 ) -> Advice:
-    """Find the smallest size.
+    """Find the fewest bytes.
 
     Maps are fitted on all rows; what judges them is fitted without the rows judged. So a bound
     speaks of other texts.
@@ -129,9 +149,12 @@ def advise(
         evidence: what sizes are judged by; None predicts from the spectrum and the neighbours kept.
         retain: share of the full-size score that must be kept.
         methods: tried side by side; each more makes all bounds a little stricter.
+        levels: of `MENU` but product codes, each judged at every size as methods are.
         dims: sizes tried; by default three to each halving.
         unit: whether rows are divided by their length; by default unless a classifier judges, as
             cosines see no length.
+        similarity: that codes are made for.
+        budget: bytes in which the most is to be kept, in place of the fewest that keep enough.
         seed: of random maps, folds, and the sample of neighbours.
 
     Raises:
@@ -150,11 +173,13 @@ def advise(
     )
     seen = _sample(layers[last], evidence, seed)
     whole = _checked(layers[last], seen, unit)
-    found, maps, score, fitted = fit_and_judge(
+    found, maps, score, rows = fit_and_judge(
         layers,
         evidence,
         methods,
         sizes,
+        levels=levels,
+        similarity=similarity,
         unit=unit,
         seed=seed,
     )
@@ -166,7 +191,8 @@ def advise(
         X = whole if layer == last else _checked(vectors, seen, unit)
         others = moments_of([np.delete(X, asked, axis=0)], unit=False)
         for name in methods:
-            own = [i for i, c in enumerate(found) if (c.layer, c.method) == (layer, name)]
+            kind = layer, name, levels[0]
+            own = [i for i, c in enumerate(found) if (c.layer, c.method, c.level) == kind]
             if not (reach := [found[i].dim for i in own]):
                 continue
             unseen = fit_transform_of(
@@ -191,18 +217,26 @@ def advise(
                     expected=float(share),
                 )
     answer = smallest(found, full, last, retain, labelled=evidence is not None)
+    if budget is not None:
+        answer = most_kept(found, budget)
+    deployment = None
+    if answer is not None:
+        transform = maps[answer.layer, answer.method].prefix(answer.dim)
+        coded = layers[answer.layer].take(_sample(layers[answer.layer], evidence, seed)[:CODED])
+        Y = Deployment(transform, similarity).vectors(coded)
+        deployment = fitted(transform, similarity, answer.level, Y)
     return Advice(
         tuple(found),
         answer,
         full_dim=full,
-        rows=fitted,
+        rows=rows,
         retain=retain,
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
         reference=score,
-        confidence=_confidence(layers, methods) if evidence else math.nan,
+        confidence=_confidence(layers, methods, levels) if evidence else math.nan,
         ratio=participation_ratio(whole),
-        transform=maps[answer.layer, answer.method].prefix(answer.dim) if answer else None,
+        deployment=deployment,
         notes=() if answer else (_why_none(found, full, retain, evidence),),
     )
 
@@ -213,6 +247,8 @@ def fit_and_judge(
     methods: Sequence[str],
     sizes: Sequence[int],
     *,
+    levels: Sequence[str] = ("float32",),
+    similarity: str = "cosine",
     unit: bool,
     seed: int = 0,
 ) -> tuple[list[Candidate], dict[tuple[int | None, str], Transform], float, int]:
@@ -238,9 +274,11 @@ def fit_and_judge(
             if not shortened.sizes:
                 continue
             maps[layer, name] = shortened.transform
-            found += [Candidate(layer, name, d) for d in shortened.sizes]
-            if evidence is not None:
-                outcomes.append(evidence.outcomes(shortened, folds))
+            for level in levels:
+                found += [Candidate(layer, name, d, level=level) for d in shortened.sizes]
+                if evidence is not None:
+                    shortened.coder = _coder(similarity, level)
+                    outcomes.append(evidence.outcomes(shortened, folds))
     if not found:
         few = (
             f"the rows that are not judged are too few to fit {min(sizes)} dims of "
@@ -252,15 +290,28 @@ def fit_and_judge(
     scores, kept = evidence.bounds(
         np.concatenate(outcomes),
         folds,
-        confidence=_confidence(layers, methods),
+        confidence=_confidence(layers, methods, levels),
     )
     judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
     found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
     return found, maps, float(scores[0]), moments.whole.rows
 
 
-def _confidence(layers: Collection[int | None], methods: Collection[str]) -> float:
-    return 1 - ERROR / (len(layers) * len(methods))
+def _coder(similarity: str, level: str) -> Coder | None:
+    """What makes a way to store of rows that a map gave; none where they stay as they are."""
+    if level in FLOATS:
+        return None
+
+    def fit(Y: Block) -> Deployment:
+        plain = Deployment(unchanged(Y.shape[1]), similarity)
+        return fitted(plain.transform, similarity, level, plain.vectors(Y))
+
+    return fit
+
+
+def _confidence(*walks: Collection[Any]) -> float:
+    """Of each bound, of all walks together: those of each layer, method and level."""
+    return 1 - ERROR / math.prod(map(len, walks))
 
 
 def _sample(vectors: Vectors, evidence: Evidence | None, seed: int) -> Rows:
@@ -302,18 +353,34 @@ def smallest(
     *,
     labelled: bool,
 ) -> Candidate | None:
-    """The smallest size that passes; of equal sizes the shallowest layer, then the simplest
-    method.
+    """The fewest bytes that pass; of as many what keeps most, then the shallowest layer and the
+    simplest method.
+
+    Of each layer, method and level sizes are walked from the largest to the first that fails, so
+    that no answer is dominated: whatever passed has more bytes, or as many and keeps no more.
     """
-    best: Candidate | None = None
-    for layer, method in dict.fromkeys((c.layer, c.method) for c in found):
-        walk = [c for c in found if (c.layer, c.method) == (layer, method)]
-        bounds = [c.low if labelled else c.expected for c in walk]
+    walks: dict[Any, list[Candidate]] = {}
+    for c in found:
+        walks.setdefault((c.layer, c.method, c.level), []).append(c)
+    passed = []
+    for walk in walks.values():
+        bounds = [_bound(c, labelled) for c in walk]
         dim = smallest_sufficient([c.dim for c in walk], bounds, retain)
-        passed = next((c for c in walk if c.dim == dim), None)
-        if passed is not None and (best is None or passed.dim < best.dim):
-            best = passed
-    return best if best is not None and (best.dim < full or best.layer != last) else None
+        passed += [c for c in walk if dim is not None and c.dim >= dim]
+    if not passed:
+        return None
+    best = min(passed, key=lambda c: (c.bytes, -_bound(c, labelled)))
+    return best if best.bytes < vector_bytes(full, "float32") or best.layer != last else None
+
+
+def most_kept(found: Sequence[Candidate], budget: float) -> Candidate | None:
+    """What surely keeps most in so many bytes; of as much the fewest bytes."""
+    fitting = [c for c in found if c.bytes <= budget and not math.isnan(c.low)]
+    return max(fitting, key=lambda c: (c.low, -c.bytes), default=None)
+
+
+def _bound(candidate: Candidate, labelled: bool) -> float:
+    return candidate.low if labelled else candidate.expected
 
 
 def _why_none(
@@ -323,7 +390,7 @@ def _why_none(
     evidence: Evidence | None,
 ) -> str:
     """Why nothing below the full size passes, and what would help."""
-    below = [c for c in found if c.dim < full]
+    below = [c for c in found if c.bytes < vector_bytes(full, "float32")]
     if evidence is None:
         if not below:
             return f"no size below {full} was tried"
@@ -341,7 +408,8 @@ def _why_none(
     best = max(close, key=lambda c: (c.share - retain) / max(c.share - c.low, 1e-12))
     needed = evidence.items * ((best.share - best.low) / (best.share - retain)) ** 2
     return (
-        f"{evidence.items:,} labelled items are too few to tell: {best.method} at {best.dim} keeps "
+        f"{evidence.items:,} labelled items are too few to tell: {best.method} at {best.dim} "
+        f"as {best.level} keeps "
         f"{100 * best.share:.2f} % of the score; about "
         f"{math.ceil(needed / 10) * 10:,} items would do"
     )

@@ -3,65 +3,41 @@ then make it so.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from threadpoolctl import threadpool_limits
 
 from repro.seeding import cpu_count
-from repro.terminal import say
+from repro.terminal import Menu, say
 from repro.types import DataSource, InputError
 
 if TYPE_CHECKING:
+    from dimadvise.advice import Advice
     from dimadvise.deploy import Deployment
     from dimadvise.inputs import Case
+    from dimadvise.measure import Survey
 
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
 """All that an advice leaves in its folder, if it has an answer."""
 # What may be asked for, and how much of it by default
 TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}
+FEWER_BITS = ("int8", "int4", "binary")  # judged by labels unless told otherwise
 DEPTH, DEEPEST = 4, 50  # re-ranking that is measured unless told otherwise, and at most
+Method = Annotated[str, Menu("dimadvise.ways", "WAYS")]
+Level = Annotated[str, Menu("dimadvise.deploy", "MENU")]
+Similarity = Annotated[str, Menu("dimadvise.deploy", "SIMILARITIES")]
 Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
 
 
-def advise(
-    embeddings: Vectors = None,
-    encoder: str | None = None,
-    texts: str | None = None,
-    queries: Path | None = None,
-    pairs: Path | None = None,
-    labels: Path | None = None,
-    qrels: Path | None = None,
-    recall: float | None = None,
-    retain: float | None = None,
-    bytes: int | None = None,
-    depth: int = 0,
-    similarity: Literal["cosine", "ip", "l2"] | None = None,
-    methods: tuple[Literal["truncate", "pca", "pca-rotated", "random", "svd", "opq"], ...] = (),
-    levels: tuple[Literal["float32", "float16", "int8", "int4", "binary", "pq"], ...] = (),
-    dims: tuple[int, ...] = (),
-    sample: int = 100_000,
-    layers: tuple[int, ...] = (),
-    prompt: str | None = None,
-    split: str | None = None,
-    source: DataSource | None = None,
-    output: Path = Path("advice"),
-    seed: int = 0,
-    column: str = "",
-    columns: tuple[str, ...] = (),
-    queries_column: str = "",
-) -> int:
-    """The fewest bytes a vector that keep what your embeddings are used for, with a report and the
-    fitted map.
-
-    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen.
-
-    With graded pairs, labels or relevant documents, also the share of their score that is kept,
-    with a lower bound.
+@dataclass(frozen=True)
+class Request:
+    """What is advised on, what is asked for, and what is tried.
 
     Args:
         embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin,
@@ -79,15 +55,16 @@ def advise(
             labels.
         retain: share of the labels' score to keep; by default 0.99 with labels; without, it is a
             prediction.
-        bytes: that a vector may take, at most.
+        bytes: that a vector may take, at most: what finds most in these, or with labels keeps most
+            of their score.
         depth: find so many times as many candidates as are wanted, and re-rank them by the full
             vectors, which are then kept too; by default no re-ranking.
         similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels
             l2.
         methods: ways to fewer numbers that are tried; by default all.
-        levels: bits of a number that are tried; by default all but float32, product codes (pq) if
-            faiss is installed.
-        dims: sizes that are tried; by default two or three to each halving.
+        levels: bits of a number that are tried; by default all but float32 that suit the method,
+            product codes (pq) if faiss is installed.
+        dims: sizes that are tried; by default two or three to each halving, more near the answer.
         sample: most vectors that are searched to measure recall.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.
         prompt: with --encoder: put before every text: a name among the encoder's prompts, or the
@@ -103,67 +80,80 @@ def advise(
         queries_column: field of the file of --queries that holds its vectors; by default as
             --column.
     """
+
+    embeddings: Vectors = None
+    encoder: str | None = None
+    texts: str | None = None
+    queries: Path | None = None
+    pairs: Path | None = None
+    labels: Path | None = None
+    qrels: Path | None = None
+    recall: float | None = None
+    retain: float | None = None
+    bytes: int | None = None
+    depth: int = 0
+    similarity: Similarity | None = None
+    methods: tuple[Method, ...] = ()
+    levels: tuple[Level, ...] = ()
+    dims: tuple[int, ...] = ()
+    sample: int = 100_000
+    layers: tuple[int, ...] = ()
+    prompt: str | None = None
+    split: str | None = None
+    source: DataSource | None = None
+    output: Path = Path("advice")
+    seed: int = 0
+    column: str = ""
+    columns: tuple[str, ...] = ()
+    queries_column: str = ""
+
+    @property
+    def target(self) -> tuple[str, float] | None:
+        """What is asked for, and how much of it; None where that is left open."""
+        named = {name: getattr(self, name) for name in TARGETS}
+        given = {name: value for name, value in named.items() if value is not None}
+        if len(given) > 1:
+            raise InputError(
+                f"{' and '.join(f'--{name}' for name in given)} are given: expected one "
+                "target at a time"
+            )
+        for name, value in given.items():
+            if name == "bytes" and value < 1:
+                raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
+            if name != "bytes" and not 0 < value <= 1:
+                usual = f"expected a share above 0, at most 1, such as {TARGETS[name]}"
+                raise InputError(f"{name} is {value}: {usual}")
+        return next(iter(given.items()), None)
+
+
+def advise(request: Request) -> int:
+    """The fewest bytes a vector that keep what your embeddings are used for, with a report and the
+    fitted map.
+
+    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen.
+
+    With graded pairs, labels or relevant documents, also the share of their score that is kept,
+    with a lower bound.
+    """
     from dimadvise.files import memory_explained
-    from dimadvise.honesty import refuse_packed_bits
-    from dimadvise.inputs import from_matrix
     from dimadvise.measure import FEWEST
-    from dimadvise.vectors import open_vectors
-    from repro.data import column_names
     from repro.paths import writable_folder
 
     started = time.perf_counter()
-    _refuse_foreign(writable_folder(output))
-    if sample < FEWEST:
-        raise InputError(f"--sample is {sample}: expected {FEWEST} or more vectors")
-    if depth and not 2 <= depth <= DEEPEST:
-        raise InputError(f"--depth is {depth}: expected 2 to {DEEPEST}, or 0 for no re-ranking")
-    target = _target(recall=recall, retain=retain, bytes=bytes)
-    if (embeddings is None) == (encoder is None):
-        raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
-    origin: dict[str, Any] = {}
-    named, asked = column_names(columns), None
-    if embeddings is not None:
-        _refuse("--encoder", texts=texts, layers=layers, split=split, source=source, prompt=prompt)
-        if queries is None:
-            _refuse("--queries", **{"queries-column": queries_column})
-        asked = None if queries is None else open_vectors(queries, queries_column or column)
-        judged = asked if qrels is not None else None
-        given: dict[str, Any] = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
-        vectors = open_vectors(embeddings, column)
-        refuse_packed_bits(vectors)
-        case = from_matrix(vectors, queries=judged, **given)
-    else:
-        if texts is None:
-            raise InputError(
-                "--encoder needs --texts: a dataset name or a file with one text per line"
-            )
-        of_file: dict[str, Any] = {
-            "pairs": pairs,
-            "labels": labels,
-            "queries": queries,
-            "qrels": qrels,
-        }
-        _refuse("a file of vectors", **of_file, column=column, **{"queries-column": queries_column})
-        assert encoder is not None
-        case, origin = _encoded(
-            encoder,
-            texts,
-            prompt,
-            source,
-            layers=layers,
-            split=split,
-            columns=named,
+    _refuse_foreign(writable_folder(request.output))
+    if request.sample < FEWEST:
+        raise InputError(f"--sample is {request.sample}: expected {FEWEST} or more vectors")
+    if request.depth and not 2 <= request.depth <= DEEPEST:
+        raise InputError(
+            f"--depth is {request.depth}: expected 2 to {DEEPEST}, or 0 for no re-ranking"
         )
-    wanted: dict[str, Any] = {
-        "methods": methods,
-        "levels": levels,
-        "dims": dims,
-        "rows": sample,
-        "seed": seed,
-    }
+    target = request.target
+    if (request.embeddings is None) == (request.encoder is None):
+        raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
+    case, asked, origin = _opened(request)
     fewer = "or search fewer rows by --sample"
     with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
-        _advise(case, asked, target, depth, similarity, wanted, origin, output, started)
+        _advise(request, case, asked, target, origin, started)
     return 0
 
 
@@ -171,7 +161,7 @@ def apply(
     vectors: tyro.conf.Positional[Path],
     advice: Path = Path("advice"),
     output: Path = Path("vectors"),
-    level: Literal["", "float32", "float16", "int8", "int4", "binary"] = "",
+    level: str = "",
     rows_per_shard: int = 250_000,
     column: str = "",
 ) -> int:
@@ -205,25 +195,38 @@ def apply(
     return 0
 
 
-def _target(**given: float | None) -> tuple[str, float] | None:
-    """What is asked for, and how much of it; None where that is left open."""
-    asked = {name: value for name, value in given.items() if value is not None}
-    if len(asked) > 1:
-        raise InputError(
-            f"{' and '.join(f'--{name}' for name in asked)} are given: expected one "
-            "target at a time"
-        )
-    for name, value in asked.items():
-        if name == "bytes" and value < 1:
-            raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
-        if name != "bytes" and not 0 < value <= 1:
+def _opened(request: Request) -> tuple["Case", Any, Mapping[str, Any]]:
+    """The case of a request, vectors of queries that are asked, and what an export has to know."""
+    from dimadvise.honesty import refuse_packed_bits
+    from dimadvise.inputs import from_matrix
+    from dimadvise.vectors import open_vectors
+    from repro.data import column_names
+
+    named = column_names(request.columns)
+    of_file = {name: getattr(request, name) for name in ("pairs", "labels", "qrels")}
+    of_encoder = ("texts", "layers", "split", "source", "prompt")
+    if request.embeddings is None:
+        if request.texts is None:
             raise InputError(
-                f"{name} is {value}: expected a share above 0, at most 1, such as {TARGETS[name]}"
+                "--encoder needs --texts: a dataset name or a file with one text per line"
             )
-    return next(iter(asked.items()), None)
+        of_file |= {"queries": request.queries, "column": request.column}
+        _refuse("a file of vectors", of_file | {"queries-column": request.queries_column})
+        case, origin = _encoded(request, named)
+        return case, None, origin
+    _refuse("--encoder", {name: getattr(request, name) for name in of_encoder})
+    asked = None
+    if request.queries is None:
+        _refuse("--queries", {"queries-column": request.queries_column})
+    else:
+        asked = open_vectors(request.queries, request.queries_column or request.column)
+    vectors = open_vectors(request.embeddings, request.column)
+    refuse_packed_bits(vectors)
+    judged = asked if request.qrels is not None else None
+    return from_matrix(vectors, queries=judged, columns=named, **of_file), asked, {}
 
 
-def _refuse(owner: str, **options: Any) -> None:
+def _refuse(owner: str, options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if value:
             raise InputError(f"--{name} belongs to {owner}, which is not given")
@@ -254,158 +257,192 @@ def _refuse_foreign(output: Path) -> None:
 
 
 def _encoded(
-    encoder: str,
-    texts: str,
-    prompt: str | None,
-    source: Any,
-    **given: Any,
-) -> tuple["Case", dict[str, Any]]:
+    request: Request,
+    columns: Mapping[str, str],
+) -> tuple["Case", Mapping[str, Any]]:
     """The case of an encoder's embeddings of texts, and what an export of it has to know."""
     from dimadvise.inputs import from_encoder
     from repro.data import default_source
     from repro.models import SentenceEncoder
     from rivals import system_named
 
+    encoder, prompt, source = str(request.encoder), request.prompt, request.source
+    given: dict[str, Any] = {
+        "layers": request.layers,
+        "split": request.split,
+        "source": source,
+        "columns": columns,
+    }
     system = system_named(encoder, source=source or default_source())
     if system is not None:
         if prompt is not None:
             raise InputError(f"prompt is {prompt!r}: {encoder} is made whole; leave it out")
-        return from_encoder(system.make(), texts, name=system.line, source=source, **given), {}
+        return from_encoder(system.make(), str(request.texts), name=system.line, **given), {}
     network = SentenceEncoder.load(encoder, prompt=prompt)
     place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
     origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
-    return from_encoder(network, texts, source=source, **given), origin
+    return from_encoder(network, str(request.texts), **given), origin
 
 
 def _advise(
+    request: Request,
     case: "Case",
     asked: Any,
     target: tuple[str, float] | None,
-    depth: int,
-    similarity: str | None,
-    wanted: dict[str, Any],
-    origin: dict[str, Any],
-    output: Path,
+    origin: Mapping[str, Any],
     started: float,
 ) -> None:
     """Judge by labels, measure recall, choose, and write."""
-    from dimadvise import advice, deploy, report
+    from dimadvise import deploy, report
     from dimadvise.evidence import Search
     from dimadvise.measure import choose, survey
-    from dimadvise.transform import NESTED
     from dimadvise.vectors import in_memory
     from repro.rows import hardware
 
-    evidence = case.evidence
+    evidence, output = case.evidence, request.output
     classifier = evidence is not None and evidence.metric == "accuracy"
-    similarity = similarity or ("l2" if classifier else "cosine")
-    what, amount = target or (
-        ("recall", TARGETS["recall"]) if evidence is None else ("retain", TARGETS["retain"])
-    )
-    nested = [name for name in wanted["methods"] if name in NESTED] or advice.METHODS
-    retain, more = (
-        amount if what == "retain" else TARGETS["retain"],
-        {name: wanted[name] for name in ("dims", "seed")},
-    )
+    similarity = request.similarity or ("l2" if classifier else "cosine")
+    usual = "recall" if evidence is None else "retain"
+    what, amount = target or (usual, TARGETS[usual])
     # Cosines see no lengths, a classifier does
     unit = similarity == "cosine" if evidence is None else not classifier
-    labelled = advice.advise(
-        case.versions,
-        evidence=evidence,
-        retain=retain,
-        methods=nested,
-        unit=unit,
-        **more,
-    )
+    labelled = None
+    if evidence is not None or what == "retain":
+        labelled = _judged(request, case, similarity, unit, (what, amount))
+    judges = labelled is not None and (what == "retain" or (what == "bytes" and evidence))
+    chosen = labelled.answer if labelled is not None and judges else None
     last = list(case.versions)[-1]
-    layer = labelled.answer.layer if what == "retain" and labelled.answer is not None else last
+    layer = last if chosen is None else chosen.layer
     documents, kind = case.versions[layer], case.versions[layer].kind
     if isinstance(evidence, Search):
         asked = in_memory(documents.take(evidence.queries), "the queries")
         documents = in_memory(documents.take(evidence.documents), case.source)
     full = report.number_bytes(kind) * documents.shape[1]
-    # With labels: the numbers of the file
-    level = "float16" if unit and report.number_bytes(kind) == 2 else "float32"
-    wanted["also"] = (
-        [(labelled.answer.method, labelled.answer.dim, level)] if labelled.answer else []
+    found = survey(
+        documents,
+        asked,
+        similarity=similarity,
+        methods=request.methods,
+        levels=request.levels,
+        dims=request.dims,
+        depth=request.depth or DEPTH,
+        rows=request.sample,
+        also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
+        unit=unit,
+        aim=None if judges else (what, amount, request.depth),
+        seed=request.seed,
     )
-    wanted["unit"] = unit
-    found = survey(documents, asked, similarity=similarity, depth=depth or DEPTH, **wanted)
     options, deployment, row = found.options, None, None
-    if what == "retain":
-        made = (
-            deploy.Deployment(labelled.transform, similarity, level) if labelled.transform else None
-        )
-        if made is not None and (made.bytes < full or layer != last):
-            deployment = made
-            row = int(
-                options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0]
-            )
-            options.loc[row, ["dim", "bytes"]] = made.transform.dim, made.bytes
-    else:
-        row = choose(options, what, amount, depth, full)
+    if not judges:
+        row = choose(options, what, amount, request.depth, full)
         if row is not None:
-            deployment = replace(found.ways[options.loc[row, "way"]], rerank=depth)
+            deployment = replace(found.ways[options.loc[row, "way"]], rerank=request.depth)
+    elif chosen is not None and labelled is not None and (chosen.bytes < full or layer != last):
+        deployment = labelled.deployment
+        is_chosen = (options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)
+        row = int(options.index[is_chosen][0])
+        options.loc[row, ["dim", "bytes"]] = chosen.dim, chosen.bytes
     options["answer"] = options.index == row
-    short = []
+    notes = [*found.notes, *(labelled.notes if labelled is not None else ())]
     if what == "recall" and (least := float(options.loc[0, "low@10"])) < amount:
-        short = [
+        notes.append(
             f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
             "give more, or ask for less."
-        ]
+        )
 
     seconds = time.perf_counter() - started
-    n, D = documents.shape
     told = report.Findings(
         source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
-        rows=n,
-        full_dim=D,
+        rows=documents.shape[0],
+        full_dim=documents.shape[1],
         kind=kind,
         similarity=similarity,
         target=(what, amount),
         options=options,
-        notes=tuple(dict.fromkeys([*found.notes, *labelled.notes, *short])),
-        measured=(*found.measured, f"Seed {wanted['seed']}; {hardware()}; {seconds:.0f} s."),
-        shares=labelled.shares_of(layer),
-        metric=labelled.metric,
-        predicted=labelled.predicted,
+        notes=tuple(dict.fromkeys(notes)),
+        measured=(*found.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
+        shares=None if labelled is None else labelled.shares_of(layer),
+        metric=None if labelled is None else labelled.metric,
+        predicted=labelled.predicted if labelled is not None and what == "retain" else (),
     )
     report.write(output / WRITTEN[1], told, usage(output, deployment) if deployment else "")
     deploy.remove(output)  # An earlier advice may have had an answer where this one has none.
     say(report.headline(told))
     for line in report.explanation(told):
         say(f"  {line}")
-    if deployment is not None and row is not None:
-        chosen = options.loc[row]
-        promised = {
-            "recall@10": [float(chosen[name]) for name in ("recall@10", "low@10", "high@10")]
-        }
-        note = {"layer": layer, "source": case.source, **origin} | (
-            {"compared_by": "classifier"} if classifier else {}
-        )
-        note["fitted_on"] = labelled.rows if what == "retain" else found.fitted
-        note["promised"] = {**promised, "corpus": found.corpus, "queries": found.queries}
-        written = deploy.write(output, deployment, **note)
-        say(f"the map: {', '.join(str(path) for path in written)}")
-        if origin:
-            say(
-                f"encoder and map as one: repro export --reducer {quote(str(output))} "
-                "--output NEW_FOLDER"
-            )
+    if deployment is not None:
+        note = {"layer": layer, "source": case.source, **origin}
+        if classifier:
+            note["compared_by"] = "classifier"
+        note["fitted_on"] = labelled.rows if labelled is not None and judges else found.fitted
+        _write_map(request, deployment, found, row, note)
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
+
+
+def _judged(
+    request: Request,
+    case: "Case",
+    similarity: str,
+    unit: bool,
+    target: tuple[str, float],
+) -> "Advice":
+    """What labels say of every map, size and level; without labels, what is expected of maps."""
+    from dimadvise import advice
+    from dimadvise.deploy import PRODUCT
+    from dimadvise.report import number_bytes
+    from dimadvise.transform import NESTED
+
+    what, amount = target
+    kind = case.versions[list(case.versions)[-1]].kind
+    plain = ["float16" if unit and number_bytes(kind) == 2 else "float32"]
+    levels = [level for level in request.levels if level != PRODUCT] or [*plain, *FEWER_BITS]
+    return advice.advise(
+        case.versions,
+        evidence=case.evidence,
+        retain=amount if what == "retain" else TARGETS["retain"],
+        methods=[name for name in request.methods if name in NESTED] or advice.METHODS,
+        levels=plain if case.evidence is None else levels,
+        dims=request.dims,
+        unit=unit,
+        similarity=similarity,
+        budget=amount if what == "bytes" else None,
+        seed=request.seed,
+    )
+
+
+def _write_map(
+    request: Request,
+    deployment: "Deployment",
+    found: "Survey",
+    row: int | None,
+    note: Mapping[str, Any],
+) -> None:
+    """Write the map with what is promised of it, and tell where."""
+    from dimadvise import deploy
+
+    chosen = found.options.loc[row]
+    recall = [float(chosen[f"{end}@10"]) for end in ("recall", "low", "high")]
+    promised = {"recall@10": recall, "corpus": found.corpus, "queries": found.queries}
+    written = deploy.write(request.output, deployment, **note, promised=promised)
+    say(f"the map: {', '.join(str(path) for path in written)}")
+    if "encoder" in note:
+        where = quote(str(request.output))
+        say(f"encoder and map as one: repro export --reducer {where} --output NEW_FOLDER")
 
 
 def usage(folder: Path, deployment: "Deployment") -> str:
     """Code that puts the files in a folder to use, to be copied."""
-    from dimadvise.deploy import FACTORY_WORDS, faiss_factory
+    from dimadvise.deploy import faiss_factory
 
-    where, width, euclidean = (
-        str(folder),
-        len(deployment.transform.matrix),
-        deployment.similarity == "l2",
-    )
-    taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
-    metric = "L2" if euclidean else "INNER_PRODUCT"
+    where, width = str(folder), len(deployment.transform.matrix)
+    metric = "L2" if deployment.similarity == "l2" else "INNER_PRODUCT"
+    words = faiss_factory(deployment)
+    anew = ""
+    if words:
+        anew = f"""
+# the same kind of index, trained anew by faiss on your vectors
+faiss.index_factory({width}, {words!r}, faiss.METRIC_{metric})
+"""
     return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
 
 # an index of faiss: takes vectors of full size, shortens and codes them by itself
@@ -420,10 +457,7 @@ advice.codes(X)  # {deployment.bytes} bytes a row
 
 # a step of a pipeline of scikit-learn
 make_pipeline(SavedReducer({where!r}), LogisticRegression())
-
-# the same kind of index, trained anew by faiss on your vectors
-faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{metric})
-
+{anew}
 # a file of any size, in shards; goes on where it was stopped
 $ dimadvise apply vectors.npy --advice {quote(where)} --output shards
 """

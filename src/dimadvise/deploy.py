@@ -42,7 +42,13 @@ WEIGHTS, CODES, NOTE = "reducer.safetensors", "codes.safetensors", "reducer.json
 TENSORS = {WEIGHTS: "sha256", CODES: "codes_sha256"}
 FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
 """What `faiss.index_factory` calls a method."""
+LEVEL_WORDS = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "SQ4"}
+"""What it calls a level."""
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
+LLOYD = "lloyd"
+"""A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
+MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (4, 3, 2)), PRODUCT)
+"""Levels that may be asked for; one of product codes stands for all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +61,10 @@ class Deployment:
     similarity: str
     """Of stored vectors with queries: cosine, inner product (ip), or Euclidean distance (l2)."""
     level: str = "float32"
-    """Bits of each number, a key of `BITS`; or `pq` and a number of bytes."""
+    """Bits of each number, a key of `BITS`; or `lloyd` and its bits, or `pq` and its bytes."""
     codebook: Codebook | None = None  # of a level of `BITS`; None where numbers stay floats
     centroids: Vectors | None = None
-    """(bytes, 256, dim / bytes) of product quantisation: what each byte of a code stands for."""
+    """What each code of a part of a row stands for (`centroid_shape`), of all other levels."""
     rerank: int = 0
     """How many times as many vectors as are wanted are found by their codes, then ordered by the
     full vectors.
@@ -67,16 +73,13 @@ class Deployment:
     def __post_init__(self) -> None:
         one_of(self.similarity, SIMILARITIES, "similarity")
         dim = self.transform.dim
-        if self.level.startswith(PRODUCT):
+        expected = centroid_shape(self.level, dim)
+        if expected:
             shape = None if self.centroids is None else self.centroids.shape
-            if (
-                shape is None
-                or len(shape) != 3
-                or (shape[0] * shape[2], f"{PRODUCT}{shape[0]}") != (dim, self.level)
-            ):
+            if shape != expected:
                 raise InputError(
                     f"{self.level} of {dim} dims has centroids of shape {shape}: expected "
-                    "(bytes, 256, …)"
+                    f"{expected}"
                 )
         elif one_of(self.level, list(BITS), "level") not in FLOATS:
             book = self.codebook
@@ -89,11 +92,7 @@ class Deployment:
     @property
     def bytes(self) -> int:
         """Of one stored vector."""
-        return (
-            vector_bytes(self.transform.dim, self.level)
-            if self.centroids is None
-            else len(self.centroids)
-        )
+        return level_bytes(self.level, self.transform.dim)
 
     def vectors(self, X: Any) -> Vectors:
         """Rows X (n, D) as (n, dim) float32, not yet in fewer bits; what float stores take."""
@@ -103,11 +102,9 @@ class Deployment:
     def codes(self, X: Any) -> Codes:
         """Rows X (n, D) as they are stored, `bytes` of them each."""
         Y = self.vectors(X)
-        return (
-            nearest_centroids(Y, self.centroids)
-            if self.centroids is not None
-            else quantise(Y, self._book)
-        )
+        if self.centroids is None:
+            return quantise(Y, self._book)
+        return packed(nearest_centroids(Y, self.centroids), self._part_bits)
 
     def decode(self, codes: Codes) -> Vectors:
         """What codes stand for (n, dim); of the binary level signs, ±1, with which `queries`
@@ -115,16 +112,29 @@ class Deployment:
         """
         if self.centroids is None:
             return dequantise(codes, self._book)
-        return self.centroids[np.arange(codes.shape[1]), codes].reshape(len(codes), -1)
+        return self._meant(unpacked(codes, len(self.centroids), self._part_bits))
 
     def stored(self, X: Any) -> Vectors:
         """What remains of rows X (n, D) once they are stored (n, dim)."""
-        return self.decode(self.codes(X))
+        if self.centroids is None:
+            return self.decode(self.codes(X))
+        return self._meant(nearest_centroids(self.vectors(X), self.centroids))
 
     def queries(self, Q: Any) -> Vectors:
         """Queries (m, D) as they are compared with what is `stored` (m, dim)."""
         Y = self.vectors(Q)
         return Y - self._book.offset if self.level == "binary" else Y
+
+    def _meant(self, numbers: NDArray[np.uint8]) -> Vectors:
+        """The centroids of such numbers (n, parts), side by side (n, dim)."""
+        assert self.centroids is not None
+        return self.centroids[np.arange(numbers.shape[1]), numbers].reshape(len(numbers), -1)
+
+    @property
+    def _part_bits(self) -> int:
+        """Of the code of one part."""
+        assert self.centroids is not None
+        return int(np.log2(self.centroids.shape[1]))
 
     @property
     def _book(self) -> Codebook:
@@ -136,15 +146,54 @@ class Deployment:
         )
 
 
-def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
-    """The nearest centroid of each part of rows Y (n, dim), a byte each (n, bytes); the first of
-    equals.
+def centroid_shape(level: str, dim: int) -> tuple[int, int, int] | None:
+    """Parts of a row, values that a code tells apart and numbers of a part; None of a level without
+    centroids.
     """
+    for kind in (LLOYD, PRODUCT):
+        count = level.removeprefix(kind)
+        if level.startswith(kind) and count.isdigit():
+            parts = dim if kind == LLOYD else int(count)
+            return parts, 2 ** int(count) if kind == LLOYD else 256, dim // parts
+    return None
+
+
+def level_bytes(level: str, dim: int) -> int:
+    """Bytes of one vector of so many numbers, the bits that fill up its last byte included."""
+    shape = centroid_shape(level, dim)
+    if shape is None:
+        return vector_bytes(dim, level)
+    return -(-shape[0] * int(np.log2(shape[1])) // 8)
+
+
+def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
+    """The number of the nearest centroid of each part of rows Y (n, dim), of which single numbers
+    have ascending ones (n, parts); the first of equals.
+    """
+    if centroids.shape[2] == 1:
+        values = centroids[:, :, 0]
+        middles = (values[:, 1:] + values[:, :-1]) / 2  # (dim, values - 1)
+        above = np.zeros(Y.shape, np.uint8)
+        for middle in middles.T:
+            above += middle < Y
+        return above
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
     for m, each in enumerate(centroids):
         codes[:, m] = (parts[:, m] @ each.T - (each**2).sum(1) / 2).argmax(1)
     return codes
+
+
+def packed(numbers: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Numbers (n, parts) of so many bits each, as bytes with zeros at the end."""
+    each = np.unpackbits(numbers[:, :, None], axis=2)[:, :, 8 - bits :]
+    return np.packbits(each.reshape(len(numbers), -1), axis=1)
+
+
+def unpacked(codes: Codes, parts: int, bits: int) -> NDArray[np.uint8]:
+    """The numbers (n, parts) that were `packed`."""
+    each = np.unpackbits(codes, axis=1, count=parts * bits).reshape(len(codes), parts, bits)
+    return np.asarray(np.packbits(each, axis=2)[:, :, 0] >> (8 - bits), np.uint8)
 
 
 def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
@@ -354,16 +403,19 @@ def faiss_factory(deployment: Deployment) -> str:
     """What `faiss.index_factory` makes an index of this kind from, to be trained anew;
     `faiss_index` needs no training.
 
-    Cutting to the first columns, random projections, singular directions and one bit a number have
-    no word there, and are left out.
+    Nothing where faiss has no word for the map, as for singular directions and random projections,
+    or for the level, as for one bit a number.
     """
-    transform = deployment.transform
-    word = FACTORY_WORDS.get(transform.method, "").format(dim=transform.dim, bytes=deployment.bytes)
+    transform, level = deployment.transform, deployment.level
+    code = f"PQ{deployment.bytes}" if level.startswith(PRODUCT) else LEVEL_WORDS.get(level)
+    word = FACTORY_WORDS.get(transform.method)
+    is_whole = transform.method == "truncate" and transform.dim == len(transform.matrix)
+    if code is None or not (word or is_whole):
+        return ""
+    reduced = (word or "").format(dim=transform.dim, bytes=deployment.bytes)
     length = "L2norm" if deployment.similarity == "cosine" else ""
-    kind = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "SQ4", "binary": "Flat"}
-    code = kind.get(deployment.level, f"PQ{deployment.bytes}")
     refined = "RFlat" if deployment.rerank else ""
-    steps = ["L2norm" if transform.unit else "", word, length, code, refined]
+    steps = ["L2norm" if transform.unit else "", reduced, length, code, refined]
     return ",".join(step for step in steps if step)
 
 
@@ -450,8 +502,8 @@ def _codes_index(faiss: Any, deployment: Deployment, metric: int) -> Any:
                 2
             ) - np.float32(1)
             centroids = np.broadcast_to(signs, (deployment.bytes, *signs.shape))
-        count, _, width = centroids.shape
-        index = faiss.IndexPQ(count * width, count, 8, metric)
+        count, values, width = centroids.shape
+        index = faiss.IndexPQ(count * width, count, int(np.log2(values)), metric)
         faiss.copy_array_to_vector(
             np.ascontiguousarray(centroids, np.float32).ravel(),
             index.pq.centroids,

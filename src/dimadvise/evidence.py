@@ -159,8 +159,9 @@ class Pairs(Evidence):
         for code in np.unique(placed, axis=0):
             own = (placed == code).all(axis=1)
             split = tuple(np.unique(code).tolist())
-            first, second = (shortened(side[own], split) for side in (self.first, self.second))
-            found[:, own] = prefix_cosines(first, second, shortened.sizes)
+            sides = [shortened.at_sizes(side[own], split) for side in (self.first, self.second)]
+            for place, (first, second) in enumerate(zip(*sides, strict=True)):
+                found[place, own] = prefix_cosines(first, second, [first.shape[1]])[0]
         return found
 
     def bounds(
@@ -212,9 +213,8 @@ class Classes(Evidence):
         fold = folds.fold_of(self.rows)
         right = np.empty((len(shortened.sizes), self.items))
         for (judged,) in self.splits(folds):
-            X = shortened(self.rows, (judged,))
-            for place, dim in enumerate(shortened.sizes):
-                right[place, fold == judged] = self._told(X[:, :dim], fold, judged)
+            for place, X in enumerate(shortened.at_sizes(self.rows, (judged,))):
+                right[place, fold == judged] = self._told(X, fold, judged)
         return right
 
     def bounds(
@@ -283,10 +283,10 @@ class Search(Evidence):
 
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """nDCG@10 of each query that has a relevant document (sizes, queries)."""
-        Q, C = shortened(self.queries), shortened(self.documents)
-        return np.stack(
-            [retrieve(Q[:, :d], C[:, :d], self.qrels).ndcg(10) for d in shortened.sizes]
-        )
+        asked = shortened.at_sizes(self.queries, asked=True)
+        stored = shortened.at_sizes(self.documents)
+        sides = zip(asked, stored, strict=True)
+        return np.stack([retrieve(Q, C, self.qrels).ndcg(10) for Q, C in sides])
 
     def bounds(
         self,

@@ -68,9 +68,8 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
     )
     if repeated > REPEATS * n:
         yield (
-            f"{100 * repeated / n:.0f} % of {n:,} sampled rows repeat another: any "
-            "code finds a neighbour that is "
-            "equal, so recall flatters; drop repeated rows and advise again."
+            f"{100 * repeated / n:.0f} % of {n:,} sampled rows repeat another: equal rows are "
+            "neighbours of each other, whatever the code; drop repeated rows and advise again."
         )
 
 
@@ -83,9 +82,8 @@ def _lengths(X: Block, similarity: str) -> Iterator[str]:
         )
     spread = lengths.std() / max(lengths.mean(), 1e-300)
     if similarity == "cosine" and spread > LENGTHS:
-        low, high = np.quantile(lengths, [0.05, 0.95])
         yield (
-            f"Rows are not of one length (nine in ten from {low:.3g} to {high:.3g}), "
+            f"Rows are not of one length (from {lengths.min():.3g} to {lengths.max():.3g}), "
             "which cosines do not see: if your "
             "store ranks by inner product or distance, say so by --similarity, or "
             "divide rows by their length."
@@ -96,7 +94,7 @@ def _lengths(X: Block, similarity: str) -> Iterator[str]:
             "distance rank alike: take cosine."
         )
     mean = float(np.square(X.mean(0, dtype=np.float64)).sum() / max(np.mean(lengths**2), 1e-300))
-    if mean > SHARED:
+    if similarity != "l2" and mean > SHARED:  # Distances do not feel where all rows lie.
         yield (
             f"All rows point one way: their mean holds {100 * mean:.0f} % of their "
             "squared length, and subtracting it, "

@@ -11,20 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dimadvise.deploy import Deployment
+from dimadvise.bounds import smallest_sufficient
+from dimadvise.deploy import PRODUCT, Deployment, level_bytes
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.honesty import oddities
 from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import most_dims, unchanged
-from dimadvise.ways import CHUNK, Way, Ways, default_sizes, has_faiss
+from dimadvise.ways import CHUNK, Way, Ways, bytes_of, default_sizes, has_faiss, resized
 from repro.evaluation.stats import Interval, wilson
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import InputError, check_dim
 
 KS = (1, 10, 100)
@@ -32,10 +34,23 @@ FITTED = 50_000  # rows that maps are fitted on, at most
 SCREENED, SCREENING = 5_000, 200  # rows and queries of the screening, at most
 CORPUS, QUERIES = 100_000, 1_000  # rows and queries of the measurement, at most
 FEWEST = 100  # rows below which nothing is worth measuring
+ALIKE = 3e-3
+"""Share of the spread of a query's scores, from its nearest to the last that is kept, within which
+a document is as near as the tenth.
+"""
 # Of the ways that are measured anew, each takes at most so many times the bytes of the one before
 THINNED = 0.75
+FINE = 0.97  # so many times where they come near to what is asked for
+ABOUT = {"recall": (-0.03, 0.06), "bytes": (-0.2, 0.0)}
+"""How near, as a difference in recall and as a share of the bytes."""
+NEARLY, CUTS = 1.5, 4
+"""Times the fewest bytes that reached what is asked for, up to which sizes are cut finer, and into
+how many parts.
+"""
 # Parts of the rows searched after which recall is read, to see how it falls as rows are added
 STOPS = (16, 4, 1)
+
+Aim: TypeAlias = tuple[str, float, int]  # recall or bytes, how much of it, and the re-ranking
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,8 @@ class Survey:
 
     `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level,
     bytes, rerank, recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where
-    fewer were searched), ms a query, front (no other of this re-ranking has fewer bytes and more
-    recall@10).
+    fewer were searched), alike@10 (recall@10 where what is as near as the tenth counts too), ms a
+    query, front (no other of this re-ranking has fewer bytes and more recall@10).
     """
 
     options: pd.DataFrame
@@ -90,6 +105,7 @@ def survey(
     rows: int = CORPUS,
     also: Sequence[Way] = (),
     unit: bool | None = None,
+    aim: Aim | None = None,
     seed: int = 0,
 ) -> Survey:
     """Measure what is lost at every number of bytes.
@@ -99,15 +115,16 @@ def survey(
         queries: (m, D), as they will be asked; None takes rows of `vectors`. One that equals a
             document is no neighbour of itself, and no map is fitted on it.
         similarity: cosine, ip or l2.
-        methods: of `METHODS`, and opq; by default all.
-        levels: of `LEVELS`; by default those that `Ways.all` names.
-        dims: sizes; by default two to each halving.
+        methods: of `WAYS`; by default all.
+        levels: of `MENU`; by default those that `Ways.all` names.
+        dims: sizes; by default two to each halving, and more of them about the `aim`.
         depth: times as many candidates as are wanted that the full vectors re-rank; at least 2.
         rows: at most so many documents are searched.
         also: ways that are measured whatever the screening says, of fewer dims where rows are too
             few; they come last.
         unit: whether the maps of `also` divide rows by their length; by default where cosines
             count.
+        aim: what is asked for, about which sizes lie closer.
         seed: of samples, random projections and rotations.
 
     Raises:
@@ -128,26 +145,38 @@ def survey(
     if queries is not None:
         screening = screening.found_in(vectors, pool)
     documents, places = vectors.take(pool), screening.among(pool)
-    bytes_of, screened = _screen(made, tried, screening.full, places, documents, depth)
-    best = contenders(bytes_of, screened)
-    finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best)])]
-    judged = made if unit in (None, made.unit) else Ways(vectors, fitted, similarity, seed, unit)
-    finals += [
-        judged.way(name, min(dim, most_dims(name, judged.moments)), level)
-        for name, dim, level in also
-    ]
+    if (documents == documents[0]).all():
+        raise InputError(f"all {n:,} embeddings are equal: no size keeps what is not there")
+    screened = _screen(made, tried, screening.full, places, documents, depth)
+    if aim is not None and not dims:
+        closer = [made.full, *between(tried, screened, aim)]
+        found = _screen(made, closer, screening.full, places, documents, depth)
+        tried, screened = tried + closer[1:], np.concatenate([screened, found[1:]])
+    best = contenders(np.array([bytes_of(way) for way in tried]), screened, aim)
+    finals = list(dict.fromkeys([made.full, *(tried[i] for i in best)]))
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
+    parts = [(asked, fitted)]
     if queries is not None:
-        asked = asked.found_in(vectors, corpus)
-    least = min(FEWEST, len(corpus) // 4)
-    stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
-    # Of blocks, none of which contains a stop
-    ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})
-    blocks = (vectors.take(corpus[a:b]) for a, b in pairwise(ends))
-    count = min(max(KS) * depth, len(corpus) - 1)
-    walk = searched(finals, asked.full, asked.among(corpus), blocks, count, stops)
-    options, falls = tabulate(finals, list(walk), depth, n)
+        parts = [(asked.found_in(vectors, corpus), fitted)]
+    elif len(asked.rows) < QUERIES:
+        parts = crossed(vectors, asked, fitted)
+    walks: list[list[Found]] = []
+    ways: list[Deployment] = []
+    for part, seen in parts:
+        fresh = made if seen is fitted else Ways(vectors, seen, similarity, seed)
+        judged = fresh if unit in (None, made.unit) else Ways(vectors, seen, similarity, seed, unit)
+        stored = [fresh.way(*way) for way in finals]
+        for name, dim, level in also:
+            stored.append(judged.way(name, min(dim, most_dims(name, judged.moments)), level))
+        walks.append(list(_walk(vectors, corpus, part, stored, depth)))
+        ways = ways or stored
+    asked = Queries(
+        np.concatenate([part.full for part, _ in parts]),
+        np.concatenate([part.rows for part, _ in parts]),
+    )
+    walk = [together(stops) for stops in zip(*walks, strict=True)]
+    options, falls = tabulate(ways, walk, depth, n)
 
     foreign = queries is not None
     notes = oddities(
@@ -170,7 +199,7 @@ def survey(
     how.append(
         f"{len(tried)} ways of storing were screened by {len(screening.rows):,} "
         f"other queries on {len(pool):,} rows, "
-        f"and the {len(finals)} that no other beat were measured."
+        f"and the {len(ways)} that no other beat were measured."
     )
     if not has_faiss():
         notes.append(
@@ -179,7 +208,7 @@ def survey(
         )
     return Survey(
         options,
-        tuple(finals),
+        tuple(ways),
         len(corpus),
         len(asked.rows),
         len(fitted),
@@ -255,6 +284,48 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
     return sets[0], sets[1], fitted[~np.isin(fitted, unfitted)][:FITTED]
 
 
+def crossed(vectors: Vectors, asked: Queries, fitted: Rows) -> list[tuple[Queries, Rows]]:
+    """Parts of few rows, each of queries and of the rows to fit on, so that nearly all are a query
+    once: those `asked` and `fitted`, then as many of the fitted, by turns, with all others.
+    """
+    rows, size = np.concatenate([asked.rows, fitted]), len(asked.rows)
+    parts = [(asked, fitted)]
+    for start in range(size, min(len(rows), QUERIES) - size + 1, size):
+        part = rows[start : start + size]
+        parts.append((Queries(vectors.take(part), part), rows[~np.isin(rows, part)]))
+    return parts
+
+
+def together(parts: Sequence[Found]) -> Found:
+    """What all queries found, of parts that were asked among the same documents."""
+    first = parts[0]
+    places = zip(*(part.places for part in parts), strict=True)
+    seconds = zip(*(part.seconds for part in parts), strict=True)
+    return Found(
+        first.documents,
+        [np.concatenate(each) for each in places],
+        np.concatenate([part.scores for part in parts]),
+        [sum(each) for each in seconds],
+    )
+
+
+def _walk(
+    vectors: Vectors,
+    corpus: Rows,
+    asked: Queries,
+    ways: Sequence[Deployment],
+    depth: int,
+) -> Iterator[Found]:
+    """Search a corpus in blocks that fit into memory."""
+    least = min(FEWEST, len(corpus) // 4)
+    stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
+    # Of blocks, none of which contains a stop
+    ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})
+    blocks = (vectors.take(corpus[a:b]) for a, b in pairwise(ends))
+    count = min(max(KS) * depth, len(corpus) - 1)
+    yield from searched(ways, asked.full, asked.among(corpus), blocks, count, stops)
+
+
 def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
     """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows
     come.
@@ -283,19 +354,13 @@ def _screen(
     own: Places,
     documents: Block,
     depth: int,
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Bytes of each way (W,), and its recall@10 without re-ranking and with it (W, 2); the first
-    finds the truth.
-    """
-    sizes, recall, count = (
-        np.empty(len(tried)),
-        np.empty((len(tried), 2)),
-        min(10 * depth, len(documents) - 1),
-    )
+) -> NDArray[Any]:
+    """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
+    recall, count = np.empty((len(tried), 2)), min(10 * depth, len(documents) - 1)
     wanted: Places | None = None
     shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
     # One at a time: maps of all would not fit into memory
-    for i, (method, dim, level) in enumerate(tried):
+    for i, (method, dim, level) in enumerate(progress_bar(tried, show=True, unit="way")):
         way = made.way(method, dim, level)
         if (method, dim) not in shortened:  # the levels of one size come one after the other
             shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
@@ -304,22 +369,66 @@ def _screen(
         (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
         wanted = places[:, :10] if wanted is None else wanted
         ranked = ranks(wanted, places)
-        sizes[i], recall[i] = (
-            way.bytes,
-            [_recalled(ranked, 10, times).mean() for times in (1, depth)],
-        )
-    return sizes, recall
+        recall[i] = [_recalled(ranked, 10, times).mean() for times in (1, depth)]
+    return recall
 
 
-def contenders(sizes: NDArray[Any], recall: NDArray[Any]) -> list[int]:
+def between(tried: Sequence[Way], screened: NDArray[Any], aim: Aim) -> list[Way]:
+    """Ways of sizes between those tried, where the answer to what is asked for may lie.
+
+    Of each method and its bits these are, of bytes, the largest size that fits; of recall, sizes
+    between the smallest that reached it and the next, where that has not many more bytes than the
+    fewest that did.
+    """
+    families: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for place, (method, dim, level) in enumerate(tried[1:], 1):
+        kind = f"{PRODUCT}{dim // level_bytes(level, dim)}" if level.startswith(PRODUCT) else level
+        families.setdefault((method, kind), []).append((dim, place))
+    what, amount, times = aim
+    if what == "bytes":
+        found = [
+            resized(tried[place], size)
+            for each in families.values()
+            for dim, place in [max(each)]
+            if (size := min(dim, int(amount * dim / bytes_of(tried[place])))) >= 1
+        ]
+        return [way for way in dict.fromkeys(found) if way not in tried and bytes_of(way) > 0]
+    brackets = []
+    for each in families.values():
+        walk = sorted(each, reverse=True)
+        recalls = [screened[place, min(times, 1)] for _, place in walk]
+        passed = smallest_sufficient([dim for dim, _ in walk], recalls, amount)
+        if passed is not None:
+            place = dict(walk)[passed]
+            below = max((dim for dim, _ in walk if dim < passed), default=passed)
+            brackets.append((bytes_of(tried[place]), place, passed, below))
+    fewest = min((size for size, *_ in brackets), default=0)
+    found = []
+    for size, place, passed, below in brackets:
+        if size <= NEARLY * fewest:
+            for cut in range(1, CUTS):
+                dim = passed - round((passed - below) * cut / CUTS)
+                found.append(resized(tried[place], dim))
+    return [way for way in dict.fromkeys(found) if way not in tried]
+
+
+def contenders(
+    sizes: NDArray[Any],
+    recall: NDArray[Any],
+    aim: Aim | None = None,
+) -> list[int]:
     """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m),
-    thinned by size.
+    thinned by size, but not about what is asked for.
     """
     chosen: set[int] = set()
+    what, amount, _ = aim or ("", 0.0, 0)
     for column in recall.T:
         last, front = np.inf, is_front(sizes, column)
+        apart = column - amount if what == "recall" else sizes / max(amount, 1) - 1
         for place in np.argsort(-sizes, kind="stable"):
-            if front[place] and sizes[place] <= THINNED * last:
+            is_near = bool(aim) and ABOUT[what][0] <= apart[place] <= ABOUT[what][1]
+            step = FINE if is_near else THINNED
+            if front[place] and sizes[place] <= step * last:
                 chosen.add(int(place))
                 last = sizes[place]
     return sorted(chosen)
@@ -366,6 +475,7 @@ def tabulate(
                     f"low@{k}": interval.low,
                     f"high@{k}": interval.high,
                 }
+            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * max(times, 1)])
             values = [float(_recalled(ranked[i], 10, max(times, 1)).mean()) for ranked in by_stop]
             row["seen@10"] = values
             fall = (
@@ -447,6 +557,18 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
             f"{row['expected@10']:.3f}."
         ]
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
+
+
+def _as_near(found: Found, candidates: Places) -> float:
+    """Recall@10 where whatever is as near as the tenth neighbour by the full vectors counts too.
+
+    Near ties change places under any code, and nothing is lost by it.
+    """
+    tenth = min(10, found.scores.shape[1]) - 1
+    span = found.scores[:, :1] - found.scores[:, -1:]
+    ties = (found.scores >= found.scores[:, [tenth]] - ALIKE * span).sum(1, keepdims=True)
+    near = ranks(candidates, found.places[0]) < ties
+    return float(np.minimum(near.sum(1) / (tenth + 1), 1).mean())
 
 
 def _recalled(ranked: Places, k: int, times: int) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.quantise import BITS
+from dimadvise.deploy import MENU
 from repro.paths import write_text
 from repro.report.figures import (
     GREY,
@@ -33,11 +33,13 @@ MEANS = {
     "pca": "principal components",
     "pca-rotated": "principal components, turned at random",
     "svd": "singular directions",
+    "svd-rotated": "singular directions, turned at random",
     "random": "a random projection",
     "opq": "turned for product codes",
 }
 """Methods in a reader's words."""
 COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
+TIED = 0.01  # recall that near ties must bring before it is told
 # Of recall@10: of the front, the first to reach each surely is shown
 STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
@@ -48,9 +50,10 @@ class Findings:
 
     Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a
     vector, rerank (how many times as many candidates as are wanted the full vectors re-rank; 0 is
-    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, ms of a query here, front
-    (no other has fewer bytes and more recall@10) and answer, True once at most. Of `shares`, where
-    there are labels: method, dim, share of the score at full size, and its lower bound, low.
+    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, alike@10 (where near ties
+    count too), ms of a query here, front (no other has fewer bytes and more recall@10) and answer,
+    True once at most. Of `shares`, where there are labels: method, dim, level, share of the score
+    at full size, and its lower bound, low.
     """
 
     source: str  # what the vectors are, in words, such as their file
@@ -103,11 +106,11 @@ def headline(found: Findings) -> str:
     before = f"{chosen['bytes']:,} bytes a vector instead of {found.full_bytes:,}"
     said = f"Store {in_words(chosen, found.full_dim)}: {before}. "
     share = _share_of(found, chosen)
-    if what == "retain" and share is not None:
+    if what != "recall" and share is not None:
         # of its own bound, for which it was picked, less can be said than of what was asked for
-        bound = (
-            "" if np.isnan(share["low"]) else f", with 95 % confidence at least {100 * wanted:g} %"
-        )
+        bound = ""
+        if what == "retain" and not np.isnan(share["low"]):
+            bound = f", with 95 % confidence at least {100 * wanted:g} %"
         return f"{said}This keeps {100 * share['share']:.1f} % of the {found.metric}{bound}."
     ranked = (
         f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
@@ -148,9 +151,15 @@ def _consequences(found: Findings) -> list[str]:
         if chosen["rerank"]
         else ""
     )
+    near = f"The nearest neighbour is found for {one:.1f} % of queries, and "
+    near += f"{hundred:.1f} % of the hundred nearest."
+    if chosen["alike@10"] - chosen["recall@10"] > TIED:
+        near += (
+            f" Many are about as near as the tenth: counting those too, recall@10 is "
+            f"{chosen['alike@10']:.3f}."
+        )
     return [
-        f"The nearest neighbour is found for {one:.1f} % of queries, and "
-        f"{hundred:.1f} % of the hundred nearest.",
+        near,
         f"{'; '.join(memory)}.{disk}",
     ]
 
@@ -159,9 +168,8 @@ def _share_of(found: Findings, chosen: Any) -> Any:
     """The share of the score that the recommended way keeps, where it was measured."""
     if found.shares is None:
         return None
-    own = found.shares[
-        (found.shares["method"] == chosen["method"]) & (found.shares["dim"] == chosen["dim"])
-    ]
+    kinds = ["method", "dim", "level"]
+    own = found.shares[(found.shares[kinds] == chosen[kinds]).all(axis=1)]
     return None if own.empty else own.iloc[0]
 
 
@@ -215,6 +223,7 @@ def share_table(shares: pd.DataFrame) -> pd.DataFrame:
         {
             "dims": rows["dim"].astype(str),
             "method": rows["method"],
+            "level": rows["level"],
             "score kept": told[0],
             "lower bound": told[1],
         }
@@ -231,7 +240,7 @@ def draw_options(found: Findings) -> Drawing:
     with_full = int(chosen["rerank"]) if chosen is not None and chosen["rerank"] else depths[-1]
     shown = sorted({depths[0], with_full})
     there = {_family(level) for level in options["level"]}
-    families = [family for family in (*BITS, "product codes") if family in there]
+    families = [family for family in (*MENU[:-1], "product codes") if family in there]
     low, high = np.log2(options["bytes"].min()), np.log2(options["bytes"].max())
     powers = [2**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1)]
     figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
@@ -269,16 +278,17 @@ def draw_options(found: Findings) -> Drawing:
 
 
 def _family(level: str) -> str:
-    return level if level in BITS else "product codes"
+    return level if level in MENU else "product codes"
 
 
 @styled()
 def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
     """Share of the score kept against dimensions, with lower bounds."""
-    names = list(dict.fromkeys(shares["method"]))
+    shares = shares.assign(way=shares["method"] + " × " + shares["level"])
+    names = list(dict.fromkeys(shares["way"]))
     figure, (panel,) = new_figure(height=3.4)
     for name, style in looks(names).items():
-        part = shares[shares["method"] == name].sort_values("dim")
+        part = shares[shares["way"] == name].sort_values("dim")
         panel.plot(part["dim"], 100 * part["share"], **style)
         band = {"alpha": 0.2, "linewidth": 0, "color": style["color"]}
         panel.fill_between(part["dim"], 100 * part["low"], 100 * part["share"], **band)

@@ -44,15 +44,15 @@ class Nearest:
         if sum(len(part[0]) for part in self._waiting) > self._scores.size // 2:
             self._merge()
 
-    def places(self) -> Places:
-        """Numbers of the nearest so far (queries, count), best first, of equal ones the first; -1
-        where none came.
+    def best(self) -> tuple[Places, Scores]:
+        """Numbers of the nearest so far (queries, count), best first, of equal ones the first, and
+        their scores; -1 and minus infinity where none came.
         """
         self._merge()
-        return np.take_along_axis(
-            self._places,
-            np.lexsort((self._places, -self._scores), axis=-1),
-            1,
+        order = np.lexsort((self._places, -self._scores), axis=-1)
+        return (
+            np.take_along_axis(self._places, order, 1),
+            np.take_along_axis(self._scores, order, 1),
         )
 
     def _merge(self) -> None:
@@ -84,6 +84,7 @@ class Found:
 
     documents: int
     places: list[Places]  # (queries, count) for each way
+    scores: Scores  # (queries, count) of those that the first way found
     seconds: list[float]
     """That scoring and keeping the best took for each way, all queries at once, documents decoded
     beforehand.
@@ -133,7 +134,8 @@ def searched(
             seconds[i] += perf_counter() - began
         start += len(block)
         if start in stops:
-            yield Found(start, [each.places() for each in nearest], list(seconds))
+            best = [each.best() for each in nearest]
+            yield Found(start, [places for places, _ in best], best[0][1], list(seconds))
 
 
 def ranks(wanted: Places, found: Places) -> Places:

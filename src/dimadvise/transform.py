@@ -9,7 +9,7 @@ a map for some of them is fitted on all rows but those of their folds, which tak
 of moments and no second pass over the rows; the map that is written is fitted on all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -23,16 +23,19 @@ from repro.seeding import make_rng
 from repro.types import InputError, check_dim, one_of, unit_rows
 
 Floats: TypeAlias = NDArray[np.float64]
-METHODS = ("truncate", "pca", "pca-rotated", "random", "svd")
-"""The first columns; principal components; these, turned at random so that all vary alike, which
-few bits like; a Gaussian random projection; singular vectors of the rows as they are, not less
-their mean.
+TURNED = "-rotated"
+METHODS = ("truncate", "pca", f"pca{TURNED}", "random", "svd", f"svd{TURNED}")
+"""The first columns; principal components; a Gaussian random projection; singular vectors of the
+rows as they are, not less their mean. Rotated are those that were turned at random, so that all
+numbers vary alike, which few bits like.
 """
 # Of these the first columns are the map to fewer dimensions
 NESTED = ("truncate", "pca", "random", "svd")
+Coder: TypeAlias = Callable[[Block], Any]
 Split: TypeAlias = tuple[int, ...]
 """Folds that a map has not seen; none is the map that is fitted on all rows."""
-NEVER = -1  # fold of rows that no map is fitted on, such as queries
+NEVER, UNJUDGED = -1, -2  # folds of rows that no map is fitted on, such as queries, and of others
+CODED_ROWS = 2_500  # rows that ranges and means are fitted on where labels judge
 FIT_ROWS = 200_000
 """Rows beside the judged ones that are fitted on, at most: components of some hundred dimensions
 settle long before.
@@ -134,8 +137,8 @@ def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
 def most_dims(method: str, moments: Moments) -> int:
     """The largest size that a method gives from these rows: components need rows that hold them."""
     D = len(moments.mean)
-    limits = {"pca": moments.rows - 1, "pca-rotated": moments.rows - 1, "svd": moments.rows}
-    return min(D, limits.get(one_of(method, METHODS, "method"), D))
+    limits = {"pca": moments.rows - 1, "svd": moments.rows}
+    return min(D, limits.get(one_of(method, METHODS, "method").removesuffix(TURNED), D))
 
 
 def fit_transform_of(
@@ -174,19 +177,20 @@ def fit_transform_of(
         )
     else:
         second = moments.scatter / moments.rows
-        if method == "svd":
+        centred = method.removesuffix(TURNED) == "pca"
+        if not centred:
             second = second + np.outer(moments.mean, moments.mean)
         matrix = orient(np.linalg.eigh(second)[1][:, : -dim - 1 : -1]).astype(np.float64)
-        if method != "svd":
+        if centred:
             bias = -moments.mean @ matrix
-    found = Transform(
-        method,
+    plain = Transform(
+        method.removesuffix(TURNED),
         dim,
         np.ascontiguousarray(matrix, np.float32),
         bias.astype(np.float32),
         unit,
     )
-    return rotated(found, seed) if method == "pca-rotated" else found
+    return rotated(plain, seed) if method.endswith(TURNED) else plain
 
 
 def rotated(transform: Transform, seed: int) -> Transform:
@@ -197,7 +201,7 @@ def rotated(transform: Transform, seed: int) -> Transform:
     turn, upper = np.linalg.qr(normal)
     turn *= np.sign(np.diag(upper))  # with these signs all turns are as likely
     matrix, bias = ((part @ turn).astype(np.float32) for part in (transform.matrix, transform.bias))
-    return Transform("pca-rotated", transform.dim, matrix, bias, transform.unit)
+    return Transform(transform.method + TURNED, transform.dim, matrix, bias, transform.unit)
 
 
 def unchanged(dim: int) -> Transform:
@@ -227,6 +231,10 @@ class FoldMoments:
         others in none.
         """
         self.vectors, self.unit = vectors, unit
+        drawn = make_rng(seed, "coded rows").permutation(vectors.shape[0])[:CODED_ROWS]
+        place = {row: fold for row, fold in zip(rows.tolist(), folds.tolist(), strict=True)}
+        self.drawn = drawn
+        self.fold_drawn = np.array([place.get(row, UNJUDGED) for row in drawn.tolist()])
         self.parts = {
             int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)
         }
@@ -241,6 +249,10 @@ class FoldMoments:
         self.whole = moments_of(vectors.taken(np.sort(drawn)), unit=unit)
         for fold, part in self.parts.items():
             self.whole = self.whole if fold == NEVER else self.whole + part
+
+    def unseen(self, split: Split) -> Block:
+        """Some rows of no fold of a split, for what codes need beside a map."""
+        return self.vectors.take(self.drawn[~np.isin(self.fold_drawn, [*split, NEVER])])
 
     def without(self, split: Split) -> Moments:
         """Moments of all rows but those of some folds."""
@@ -262,14 +274,19 @@ class Shortened:
         splits: Iterable[Split],
         sizes: Sequence[int],
         *,
+        coder: Coder | None = None,
         seed: int = 0,
     ) -> None:
         """Fit them; of nested methods the first columns are the smaller sizes. `sizes` are those
         within reach.
+
+        A `coder` makes of rows (m, d) that a map gave the way in which rows of this size are
+        stored; without one they are as the map gives them.
         """
         known = {split: moments.without(split) for split in {(), *splits}}
         most = min(most_dims(method, each) for each in known.values())
         self.method, self.vectors = method, moments.vectors
+        self.moments, self.coder = moments, coder
         self.sizes = [d for d in sizes if d <= most]
         top = max(self.sizes, default=1)
         self.maps = {
@@ -280,6 +297,17 @@ class Shortened:
     def __call__(self, rows: Rows, split: Split = ()) -> Block:
         """Rows (m,) as (m, largest size), by the map that has not seen the folds of the split."""
         return self.maps[split].apply(self.vectors.take(rows))
+
+    def at_sizes(self, rows: Rows, split: Split = (), *, asked: bool = False) -> Iterator[Block]:
+        """Rows (m,) as they are stored at each size, or `asked` for (m, size)."""
+        Y = self(rows, split)
+        seen = self.maps[split].apply(self.moments.unseen(split)) if self.coder else Y
+        for size in self.sizes:
+            if self.coder is None:
+                yield Y[:, :size]
+                continue
+            way = self.coder(seen[:, :size])
+            yield way.queries(Y[:, :size]) if asked else way.stored(Y[:, :size])
 
     @property
     def transform(self) -> Transform:

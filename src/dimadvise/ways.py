@@ -10,10 +10,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dimadvise.deploy import PRODUCT, SIMILARITIES, Deployment
+from dimadvise.deploy import (
+    LLOYD,
+    MENU,
+    PRODUCT,
+    SIMILARITIES,
+    Deployment,
+    centroid_shape,
+    level_bytes,
+)
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.transform import (
     METHODS,
+    TURNED,
     Transform,
     fit_transform_of,
     halvings,
@@ -25,12 +34,22 @@ from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
 from repro.types import InputError, one_of, optional
 
 Way: TypeAlias = tuple[str, int, str]  # method, dim and level
-LEVELS = (*BITS, PRODUCT)
-TURNED = "opq"  # singular directions, turned to suit product codes (Ge et al., 2013)
+LEARNT = "opq"  # singular directions, turned to suit product codes (Ge et al., 2013)
+WAYS = (*METHODS, LEARNT)
+"""All ways to fewer numbers."""
+NORMAL = {
+    4: (0.1284, 0.3881, 0.6568, 0.9424, 1.256, 1.618, 2.069, 2.733),
+    3: (0.2451, 0.7560, 1.344, 2.152),
+    2: (0.4528, 1.510),
+}
+"""By bits, the positive half of the values that come nearest to a standard normal distribution
+(Max, 1960), as that of numbers is that were turned at random.
+"""
 CODED = 10_000  # rows that ranges and centroids are fitted on
 ROOM = 0.02  # of a range of eight bits, at each end, for rows still to come
 CHUNK = 8192  # rows read at once
-PART = 8  # numbers that a byte of a product code stands for
+PARTS = (2, 4, 8)  # numbers that a byte of a product code stands for
+CODED_BY = ("svd", f"svd{TURNED}", LEARNT)  # methods of which product codes are made
 LONGEST = 512  # numbers of which product codes are tried
 TRAINED = 3_000  # rows that product codes are fitted on, which takes by far the longest
 CENTROIDS = 256  # of product codes: as many rows as they need
@@ -68,30 +87,42 @@ class Ways:
 
         Empty `methods` and `levels` are all but float32, which finds what float16 does in half its
         bytes; float16 where numbers are too large for it; and product codes (of every other size)
-        where faiss or rows for them are missing.
+        where faiss or rows for them are missing. Then numbers that were turned at random have the
+        levels that suit them, and the others have theirs.
         """
-        beyond = set() if has_faiss() and len(self.seen) >= CENTROIDS else {PRODUCT}
-        if not self.unit and np.linalg.norm(self.seen, axis=1).max() > LARGE:
-            beyond |= {"float16"}
-        levels = levels or [level for level in LEVELS[1:] if level not in beyond]
-        methods = methods or [*METHODS, TURNED]
+        methods = methods or WAYS
         for name in methods:
-            one_of(name, (*METHODS, TURNED), "method")
+            one_of(name, WAYS, "method")
         for level in levels:
-            one_of(level, LEVELS, "level")
-        whole = [level for level in levels if level != PRODUCT]
-        plain = [
-            (m, d) for m in methods if m != TURNED for d in sizes if d <= most_dims(m, self.moments)
-        ]
-        found = [self.full, *((method, dim, level) for method, dim in plain for level in whole)]
-        if PRODUCT in levels:
-            reach = most_dims("svd", self.moments)
-            products = [
-                d for d in sizes[::2] if not d % PART and 8 * PART <= d <= min(reach, LONGEST)
-            ]
-            turned = [name for name in ("svd", TURNED) if name in methods]
-            found += [(name, d, f"{PRODUCT}{d // PART}") for name in turned for d in products]
+            one_of(level, MENU, "level")
+        found = [self.full]
+        for method in methods:
+            chosen = levels or [level for level in MENU[1:] if self._suits(method, level)]
+            reach = most_dims("svd" if method == LEARNT else method, self.moments)
+            within = [dim for dim in sizes if dim <= reach]
+            plain = [level for level in chosen if level != PRODUCT and method != LEARNT]
+            found += [(method, dim, level) for dim in within for level in plain]
+            if PRODUCT in chosen and method in CODED_BY:
+                found += self._products(method, within[::2])
         return list(dict.fromkeys(found))
+
+    def _suits(self, method: str, level: str) -> bool:
+        """Whether a level is tried with a method unless told otherwise."""
+        if level == "float16":
+            return bool(self.unit or np.linalg.norm(self.seen, axis=1).max() <= LARGE)
+        if level == PRODUCT:
+            return method != "svd" and has_faiss() and len(self.seen) >= CENTROIDS
+        return level == "binary" or level.startswith(LLOYD) == method.endswith(TURNED)
+
+    def _products(self, method: str, sizes: Sequence[int]) -> list[Way]:
+        """Product codes of a method; those whose turn is learnt take long, and are few."""
+        parts = PARTS if method != LEARNT else PARTS[-1:]
+        return [
+            (method, dim, f"{PRODUCT}{dim // part}")
+            for part in parts
+            for dim in sizes
+            if dim % part == 0 and 64 <= dim <= LONGEST
+        ]
 
     def way(self, method: str, dim: int, level: str) -> Deployment:
         """One way; a level of product codes is `pq` and the bytes of a code."""
@@ -99,12 +130,12 @@ class Ways:
             transform, centroids = self._product(method, dim, int(level.removeprefix(PRODUCT)))
             return Deployment(transform, self.similarity, level, centroids=centroids)
         transform, shortened = self._shortened(method, dim)
-        return Deployment(transform, self.similarity, level, _codebook(shortened, level))
+        return fitted(transform, self.similarity, level, shortened)
 
     @lru_cache(maxsize=2)  # noqa: B019 - all levels of one size come one after the other
     def _shortened(self, method: str, dim: int) -> tuple[Transform, Block]:
-        transform = self._widest("pca" if method == "pca-rotated" else method).prefix(dim)
-        if method == "pca-rotated":
+        transform = self._widest(method.removesuffix(TURNED)).prefix(dim)
+        if method.endswith(TURNED):
             transform = rotated(transform, self.seed)
         return transform, Deployment(transform, self.similarity).vectors(self.seen)
 
@@ -123,7 +154,7 @@ class Ways:
                 f"{len(self.seen)} rows: product codes have {CENTROIDS} centroids, so "
                 "expected as many"
             )
-        transform, Y = self._shortened("svd" if method == TURNED else method, dim)
+        transform, Y = self._shortened("svd" if method == LEARNT else method, dim)
         Y = np.ascontiguousarray(Y[:TRAINED])
         product = faiss.ProductQuantizer(dim, count, 8)
         product.cp.niter, product.cp.seed, product.cp.min_points_per_centroid = (
@@ -131,13 +162,13 @@ class Ways:
             self.seed % 2**31,
             1,
         )
-        if method == TURNED:
+        if method == LEARNT:
             turn = faiss.OPQMatrix(dim, count)
             turn.niter, turn.niter_pq, turn.niter_pq_0, turn.pq = 3, 2, 4, product
             turn.train(Y)
             A = faiss.vector_to_array(turn.A).reshape(dim, dim).T
             transform = Transform(
-                TURNED,
+                LEARNT,
                 dim,
                 transform.matrix @ A,
                 transform.bias @ A,
@@ -168,20 +199,50 @@ def default_sizes(full: int) -> list[int]:
     )
 
 
-def _codebook(Y: Block, level: str) -> Codebook | None:
-    """Ranges or means of rows Y (n, dim), of eight bits a little wider than Y.
+def fitted(transform: Transform, similarity: str, level: str, Y: Block) -> Deployment:
+    """A map with what its level needs, ranges, means or values, fitted on rows Y (n, dim) that it
+    gave.
 
-    A number beyond its range is cut off by many steps of eight bits, which costs a new row more
-    than wider steps cost all; steps of four bits are so wide that it is the other way round.
+    Ranges of eight bits are a little wider than Y. A number beyond its range is cut off by many
+    steps of eight bits, which costs a new row more than wider steps cost all; steps of four bits
+    are so wide that it is the other way round.
     """
     if level in FLOATS:
-        return None
+        return Deployment(transform, similarity, level)
+    if level.startswith(LLOYD):
+        return Deployment(transform, similarity, level, centroids=normal_centroids(Y, level))
     book = fit_codebook(Y, level)
-    if level != "int8":
-        return book
-    span = book.step * np.float32(2 ** BITS[level] - 1)
-    return Codebook(
-        level,
-        book.offset - np.float32(ROOM) * span,
-        book.step * np.float32(1 + 2 * ROOM),
-    )
+    if level == "int8":
+        span = book.step * np.float32(2 ** BITS[level] - 1)
+        wider = book.step * np.float32(1 + 2 * ROOM)
+        book = Codebook(level, book.offset - np.float32(ROOM) * span, wider)
+    return Deployment(transform, similarity, level, book)
+
+
+def normal_centroids(Y: Block, level: str) -> Block:
+    """The values of a Lloyd–Max level (dim, values, 1) about the means of rows Y (n, dim), in their
+    deviations.
+    """
+    shape = centroid_shape(level, Y.shape[1])
+    assert shape is not None
+    half = np.array(NORMAL[int(np.log2(shape[1]))], np.float32)
+    values = np.concatenate([-half[::-1], half])
+    mean, deviation = Y.mean(0, dtype=np.float64), Y.std(0, dtype=np.float64)
+    return (mean[:, None] + deviation[:, None] * values).astype(np.float32)[:, :, None]
+
+
+def resized(way: Way, dim: int) -> Way:
+    """The same method and bits at another size, of product codes at the next that has whole
+    parts.
+    """
+    method, before, level = way
+    if level.startswith(PRODUCT):
+        part = before // int(level.removeprefix(PRODUCT))
+        dim -= dim % part
+        level = f"{PRODUCT}{dim // part}"
+    return method, dim, level
+
+
+def bytes_of(way: Way) -> int:
+    """Bytes of a vector that is stored so."""
+    return level_bytes(way[2], way[1])

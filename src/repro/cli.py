@@ -13,8 +13,9 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
 
 import docstring_parser
 import tyro
@@ -422,10 +423,22 @@ quiet_option = inspect.Parameter(
 )
 
 
+def _record(verb: Callable[..., int]) -> Any:
+    """The record that a verb takes in place of options, whose fields they are; None if it has
+    none.
+    """
+    kinds = list(get_type_hints(verb).values())
+    return kinds[0] if is_dataclass(kinds[0]) else None
+
+
 def _with_choices(hint: Any) -> Any:
     """The type of an option, or if a `Menu` is noted beside it, one that admits the choices of that
-    menu alone.
+    menu alone; also within another type.
     """
+    inner = getattr(hint, "__args__", ())
+    if not hasattr(hint, "__metadata__") and any(hasattr(one, "__metadata__") for one in inner):
+        chosen = tuple(_with_choices(one) for one in inner)
+        return (tuple if get_origin(hint) is tuple else Union)[chosen]
     notes = getattr(hint, "__metadata__", ())
     menu = next((note for note in notes if isinstance(note, Menu)), None)
     return hint if menu is None else Literal[menu.choices()]
@@ -443,12 +456,13 @@ def command(
     The menus of a verb that is not the one `asked` for are left unread, for what they list takes
     seconds to import.
     """
-    hints = get_type_hints(verb, include_extras=True)
-    parsed = docstring_parser.parse(verb.__doc__ or "")
+    told_by = _record(verb) or verb
+    hints = get_type_hints(told_by, include_extras=True)
+    parsed = docstring_parser.parse(told_by.__doc__ or "")
     texts = {
         option.arg_name: " ".join((option.description or "").split()) for option in parsed.params
     }
-    options = list(inspect.signature(verb).parameters.values())
+    options = list(inspect.signature(told_by).parameters.values())
     for at, option in enumerate(options):
         hint = hints[option.name]
         if asked:
@@ -463,7 +477,7 @@ def command(
     def told(*given: Any, quiet: bool = False, **named: Any) -> int:
         if quiet:
             os.environ[QUIET] = "1"
-        return verb(*given, **named)
+        return verb(*given, **named) if told_by is verb else verb(told_by(*given, **named))
 
     told.__doc__, told.__name__ = verb.__doc__, verb.__name__
     told.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]

@@ -1,20 +1,31 @@
 import json
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dimadvise.advice import Candidate, _why_none, advise, smallest
+from dimadvise.advice import Candidate, _why_none, advise, most_kept, smallest
 from dimadvise.bounds import share_bounds, spearman_influence
 from dimadvise.deploy import Deployment, read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
-from dimadvise.transform import FoldMoments, Shortened, Transform, fit_transform_of, moments_of
+from dimadvise.transform import (
+    FoldMoments,
+    Shortened,
+    Transform,
+    fit_transform_of,
+    moments_of,
+    unchanged,
+)
 from dimadvise.vectors import in_memory
+from dimadvise.ways import fitted
 from repro import data
 from repro.cli import dimadvise
 from repro.reducers import PCA, make_reducer
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 
 def cloud(n=900, seed=0):
@@ -223,9 +234,9 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
         assert "report.json was written by no advice" in refused.err
         assert (tmp_path / "report.json").read_text() == content
     out = tmp_path / "out"
-    for given, recall, chosen in (("X", 0.5, True), ("full", 0.999, False)):
+    for name, recall, chosen in (("X", 0.5, True), ("full", 0.999, False)):
         more = ["--dims", 6, 4, "--recall", recall]
-        said = repro("advise", tmp_path / f"{given}.npy", "--output", out, *more)
+        said = repro("advise", tmp_path / f"{name}.npy", "--output", out, *more)
         assert ("Keep the vectors as they are" not in said.out) == chosen
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
 
@@ -402,7 +413,7 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(
         and sum(map(len, codes)) == 500
         and codes[0].nbytes == 200 * note["bytes"]
     )
-    repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
+    repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels int8")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
     assert note["compared_by"] == "classifier" and not note["unit_rows"]
     repro("advise X.npy --similarity ip --retain 0.9 --output ip")
@@ -410,7 +421,8 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(
         "lengths count there"
     )
     np.save("bytes.npy", (20 * X[:, :30]).round().astype(np.int8))
-    kept = repro("advise bytes.npy --labels labels.txt --dims 24 --output by").out
+    given = "advise bytes.npy --labels labels.txt --dims 24 --levels float32 --output by"
+    kept = repro(given).out
     assert "Keep the vectors" in kept, "24 dims as float32 are 96 bytes, the file has 30 a row"
     assert (
         "Use it" not in (tmp_path / "by" / "report.html").read_text()
@@ -427,5 +439,97 @@ def test_few_rows_of_many_numbers_are_advised_on_too(tmp_path, repro):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(120, 128)))
     # 96 rows are fitted
     given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 110, 128]
-    assert "queries can prove a recall of 0.8" in repro(*given).out
+    assert "100 queries can prove a recall of 0.9" in repro(*given, "--recall", 0.99).out
     assert "of 128 dim" in repro(*given, "--retain", 0.3).out
+
+
+def test_a_prediction_is_told_only_where_a_share_of_a_score_is_asked_for(tmp_path, repro):
+    np.save(tmp_path / "X.npy", cloud(300))
+    given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 8, 16]
+    assert "a task's score" not in repro(*given).out
+    assert "a task's score" in repro(*given, "--retain", 0.5).out
+
+
+def test_labels_judge_every_map_size_and_level_and_the_fewest_bytes_are_the_answer():
+    X, levels = cloud(), ("float32", "int8", "int4", "binary")
+    sizes = [32, 16, 12, 8, 6, 4, 2]
+    found = advise({None: X}, evidence=graded(X), retain=0.95, dims=sizes, levels=levels)
+    tried = {(c.method, c.dim, c.level) for c in found.candidates}
+    assert tried == set(product(("truncate", "pca"), sizes, levels))
+    assert found.confidence == pytest.approx(1 - 0.05 / 8), "every walk has its part of the error"
+    assert (found.answer.method, found.answer.level) == ("pca", "int4")
+    assert found.answer.bytes == found.deployment.bytes <= 4, "6 numbers as float32 are 24"
+    assert found.deployment.codes(X).shape == (900, found.answer.bytes)
+
+
+def test_codes_are_judged_as_they_are_stored_by_ranges_of_rows_that_are_not_judged():
+    X = cloud(200)
+    evidence = graded(X)
+    folds = evidence.folds(in_memory(X), seed=0)
+    moments = FoldMoments(in_memory(X), folds.rows, folds.fold, unit=True)
+    split = evidence.splits(folds)[0]
+    assert not np.isin(folds.fold_of(moments.drawn), split).all()
+    seen = np.setdiff1d(np.arange(200), folds.rows[np.isin(folds.fold, split)])
+    assert {tuple(row) for row in moments.unseen(split)} == {tuple(row) for row in X[seen]}
+    ways = []
+
+    def coder(Y):
+        ways.append(fitted(unchanged(Y.shape[1]), "cosine", "int8", Y))
+        return ways[-1]
+
+    shortened = Shortened("pca", moments, [split], [8, 4], coder=coder)
+    rows = np.arange(20)
+    plain = shortened(rows, split)
+    for size, stored in zip((8, 4), shortened.at_sizes(rows, split), strict=True):
+        np.testing.assert_array_equal(stored, ways[-1].stored(plain[:, :size]))
+        assert 0 < np.abs(stored - unit_rows(plain[:, :size])).max() < 0.1
+
+
+@given(table=st.lists(st.tuples(*4 * [st.integers(0, 9)]), min_size=1, max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_no_answer_is_dominated_whatever_the_table_holds(table):
+    """Whatever passed in its own walk has more bytes, or as many and keeps no more."""
+    names, levels = ("truncate", "pca"), ("float32", "int8", "binary")
+    ways = {}
+    for method, level, dim, low in table:
+        ways[names[method % 2], levels[level % 3], dim + 1] = low / 10
+    found = [
+        Candidate(None, method, dim, share=low, low=low, level=level)
+        for (method, level, dim), low in ways.items()
+    ]
+    answer = smallest(found, 100, None, 0.5, labelled=True)
+    passed = []
+    for c in found:
+        larger = [o for o in found if (o.method, o.level) == (c.method, c.level) and o.dim >= c.dim]
+        if all(other.low >= 0.5 for other in larger):
+            passed.append(c)
+    if not passed:
+        assert answer is None
+        return
+    assert answer in passed
+    assert not any(c.bytes < answer.bytes for c in passed)
+    assert not any(c.bytes == answer.bytes and c.low > answer.low for c in passed)
+    within = most_kept(found, 20)
+    fitting = [c for c in found if c.bytes <= 20]
+    if fitting:
+        assert within.low == max(c.low for c in fitting)
+
+
+def test_labels_choose_what_bytes_hold_and_levels_are_obeyed(tmp_path, repro):
+    X = cloud(400)
+    pairs = graded(X)
+    np.save(tmp_path / "X.npy", X)
+    lines = [
+        f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)
+    ]
+    (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
+    out = tmp_path / "out"
+    given = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--output", out]
+    fewer = ["--levels", "int8", "int4", "--dims", 32, 16, 8, 6, 4]
+    for target in (["--bytes", 6], ["--retain", 0.9]):
+        told = repro(*given, *fewer, *target).out.splitlines()[0]
+        assert " of the spearman" in told and (" as int8" in told or " as int4" in told)
+        shares = json.loads((out / "report.json").read_text())["shares"]
+        assert {row["level"] for row in shares} == {"int8", "int4"}
+        note = json.loads((out / "reducer.json").read_text())
+        assert note["bytes"] <= 6 and note["level"] in told

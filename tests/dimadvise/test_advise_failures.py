@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
     X = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
     nan = X.copy()
     nan[7, 3] = np.nan
-    arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "none": X[:0], "Q": X[:40]}
+    arrays = {"X": X, "nan": nan, "equal": np.ones((150, 8)), "none": X[:0], "Q": X[:40]}
     for name, array in {**arrays, "narrow": X[:40, :8], "few": X[:5]}.items():
         np.save(place / f"{name}.npy", array)
     signs = (
@@ -64,7 +64,7 @@ def folder(tmp_path_factory):
         ("--encoder repro-tiny --texts stsb --pairs p.tsv", "--pairs belongs to a file of vectors"),
         ("none.npy", "has shape (0, 16): expected at least one row"),
         ("nan.npy", "nan.npy row 7 holds NaN or an infinite number"),
-        ("equal.npy", "all 50 embeddings are equal"),
+        ("equal.npy", "all 150 embeddings are equal"),
         ("X.npy --retain 1.5", "retain is 1.5: expected a share"),
         ("X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
         ("X.npy --recall 0", "recall is 0.0: expected a share"),
@@ -125,6 +125,6 @@ def test_where_memory_is_short_it_is_said_with_a_way_out(repro, folder, monkeypa
     def short(*_, **__):
         raise MemoryError("Unable to allocate 7 TiB")
 
-    monkeypatch.setattr("dimadvise.advice.advise", short)
+    monkeypatch.setattr("dimadvise.measure.survey", short)
     errors = repro("advise", folder / "X.npy", "--output", tmp_path / "out", ends=2).err
     assert "not enough memory to advise on" in errors and "7 TiB" in errors and "--sample" in errors

@@ -1,22 +1,23 @@
 import json
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from deployment import BYTES, D, deployed, rows
 from dimadvise import deploy
 from dimadvise.command import usage
-from dimadvise.deploy import SIMILARITIES
+from dimadvise.deploy import MENU, SIMILARITIES, packed, unpacked
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
-from repro.evaluation.quantise import BITS
 from repro.types import InputError
+
+LEVELS = (*MENU[:-1], f"pq{BYTES}")  # of product codes one
 
 
 def scores(deployment, Q, C):
@@ -35,7 +36,7 @@ def overlap(one, other):
     return np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(one, other, strict=True)])
 
 
-@pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_an_index_of_faiss_made_from_the_files_finds_what_the_advisor_counted(
     similarity,
@@ -73,7 +74,7 @@ def test_re_ranking_in_faiss_orders_the_candidates_by_the_full_vectors(similarit
     assert overlap(found, top(exact, 10)) > overlap(plain.search(Q, 10)[1], top(exact, 10))
 
 
-@pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("similarity", "rerank"), [("cosine", 3), ("ip", 0), ("l2", 7)])
 def test_what_is_written_is_read_again_whole(level, similarity, rerank, tmp_path):
     made = replace(deployed("pca-rotated", level, similarity), rerank=rerank)
@@ -102,24 +103,34 @@ def test_a_pipeline_of_scikit_learn_applies_the_written_map_without_fitting(meth
         deploy.SavedReducer(tmp_path).fit(X[:, 1:])
 
 
-@pytest.mark.parametrize(
-    ("made", "factory"),
-    [
-        (deployed(level="int8"), "L2norm,PCA21,L2norm,SQ8"),
-        (deployed("pca-rotated", "int4", "l2", rerank=4), "PCAR21,SQ4,RFlat"),
-        (deployed("truncate", "pq7", "ip"), "PQ7"),
-    ],
-)
+WORDED = [
+    (deployed(level="int8"), "L2norm,PCA21,L2norm,SQ8"),
+    (deployed("pca-rotated", "int4", "l2", rerank=4), "PCAR21,SQ4,RFlat"),
+    (deployed("pca", f"pq{BYTES}", "ip"), "PCA21,PQ7"),
+]
+WORDED_LEVELS = ("float32", "float16", "int8", "int4", f"pq{BYTES}")
+WORDLESS = [(method, level) for method in METHODS for level in LEVELS]
+
+
+@pytest.mark.parametrize(("made", "factory"), WORDED)
 def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_path):
-    faiss = pytest.importorskip("faiss")
     deploy.write(tmp_path, made)
     assert json.loads((tmp_path / "reducer.json").read_text())["faiss_factory"] == factory
-    told = re.search(
-        rf"^faiss\.index_factory\((\d+), '{factory}'",
-        usage(tmp_path, made),
-        re.MULTILINE,
-    )
-    faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
+    assert f"faiss.index_factory({D}, '{factory}'" in usage(tmp_path, made)
+
+
+@pytest.mark.parametrize(("method", "level"), WORDLESS)
+def test_every_printed_line_of_python_runs(method, level, tmp_path):
+    """Faiss has no words for singular directions, cut columns, random projections or bits."""
+    faiss = pytest.importorskip("faiss")
+    made = deployed(method, level)
+    deploy.write(tmp_path, made)
+    printed = usage(tmp_path, made)
+    is_worded = method in ("pca", "pca-rotated") and level in WORDED_LEVELS
+    assert ("index_factory" in printed) == is_worded
+    code = "\n".join(line for line in printed.splitlines() if not line.startswith("$"))
+    names = {"X": rows(300), "Q": rows(5), "faiss": faiss, "make_pipeline": make_pipeline}
+    exec(code, names | {"LogisticRegression": LogisticRegression})
 
 
 def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write):
@@ -239,3 +250,11 @@ def test_codes_without_what_they_need_are_refused_and_faiss_is_asked_for(monkeyp
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r"faiss is not installed: .*eval"):
         deploy.faiss_index(deployed())
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_packed_numbers_are_unpacked_as_they_were(bits):
+    numbers = np.random.default_rng(bits).integers(2**bits, size=(20, 13)).astype(np.uint8)
+    codes = packed(numbers, bits)
+    assert codes.shape == (20, -(-13 * bits // 8))
+    np.testing.assert_array_equal(unpacked(codes, 13, bits), numbers)

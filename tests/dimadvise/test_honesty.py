@@ -46,6 +46,19 @@ def test_queries_unlike_documents_and_lengths_that_make_similarities_one():
     assert any("rank alike" in line for line in said(UNIT, similarity="ip"))
 
 
+def test_where_all_rows_lie_matters_to_no_distance():
+    shifted = UNIT + 1
+    for similarity, expected in (("cosine", True), ("ip", True), ("l2", False)):
+        odd = said(shifted, similarity=similarity)
+        assert any("All rows point one way" in line for line in odd) == expected
+
+
+def test_lengths_that_are_said_to_differ_are_told_apart_in_print():
+    lengths = np.where(np.arange(2000) < 40, 1.5, 1)[:, None]  # nine in ten are of one length
+    (line,) = (line for line in said(UNIT * lengths) if "not of one length" in line)
+    assert "(from 1 to 1.5)" in line
+
+
 def repeated(count):
     return np.vstack([UNIT[: 1000 - count], UNIT[:count]]), None
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deployment import deployed
 from dimadvise import measure
@@ -14,6 +16,7 @@ from dimadvise.measure import (
     Queries,
     choose,
     contenders,
+    crossed,
     draw,
     interval_of,
     is_front,
@@ -44,10 +47,10 @@ def test_blocks_find_what_sorting_finds():
         nearest = Nearest(7, 20)
         for a, b in pairwise(cuts):
             nearest.add(scores[:, a:b], a)
-        assert (nearest.places() == np.argsort(-scores, axis=1, kind="stable")[:, :20]).all()
+        assert (nearest.best()[0] == np.argsort(-scores, axis=1, kind="stable")[:, :20]).all()
     few = Nearest(2, 3)
     few.add(np.ones((2, 1), np.float32), 0)
-    assert few.places().tolist() == [[0, -1, -1]] * 2
+    assert few.best()[0].tolist() == [[0, -1, -1]] * 2
 
 
 def test_ranks_are_places_among_those_found():
@@ -94,7 +97,7 @@ def found():
 
 def test_recall_is_measured_for_each_way_with_and_without_re_ranking(found):
     options = found.options.set_index(["method", "dim", "level", "rerank"])
-    assert found.corpus == 1500 and found.queries == 250
+    assert found.corpus == 1500 and found.queries == 1000
     assert options.loc["truncate", 24, "float32", 0]["recall@10"] == 1
     plain, again = (found.options[found.options["rerank"] == r].set_index("way") for r in (0, 4))
     assert (again["recall@10"] >= plain["recall@10"]).all() and (
@@ -177,7 +180,7 @@ def test_recall_is_told_to_fall_by_as_much_with_every_doubling_of_the_rows():
     def found(documents, missed):
         other = wanted.copy()
         other[:, :missed] = documents - 1 - np.arange(missed)  # so many of ten are not found
-        return Found(documents, [wanted, other], [0.0, 0.0])
+        return Found(documents, [wanted, other], -wanted.astype(np.float32), [0.0, 0.0])
 
     both = [deployed("truncate"), deployed("truncate", "int8")]
     walk = [found(500, 1), found(1000, 2)]
@@ -215,11 +218,11 @@ def test_recall_falls_as_rows_are_added(rows):
 
 
 def test_the_interval_covers_the_recall_of_all_queries():
-    """The recall of every row as a query, against intervals from 250 of them, over seeds."""
+    """The recall of every row as a query, against intervals from a thousand, over seeds."""
     X = clustered(1500)
     options = {"methods": ["svd"], "levels": ["int8", "binary"], "dims": [12, 6]}
     hits, cases = 0, 0
-    for seed in range(8):
+    for seed in range(3):
         found = survey(in_memory(X), **options, seed=seed)
         (end,) = searched(found.ways, X, np.arange(len(X)), [X], 100, [len(X)])
         truth = [float((ranks(end.places[0][:, :10], places) < 10).mean()) for places in end.places]
@@ -232,7 +235,7 @@ def test_the_interval_covers_the_recall_of_all_queries():
                 <= found.options.loc[row.Index, "high@10"]
             )
             cases += 1
-    assert cases >= 16 and hits / cases >= 0.9
+    assert cases >= 6 and hits / cases >= 0.9
 
 
 def test_fronts_and_contenders():
@@ -303,7 +306,11 @@ def test_product_codes_are_ways_too():
             [64],
         )
     }
-    assert levels == {"float32", "int8", "int4", "binary"}, (
+    made = Ways(in_memory(clustered(700, 64)), np.arange(700), "cosine", 0)
+    tried = {way for way in made.all(["svd-rotated"], ["pq"], [64]) if way[2] != "float32"}
+    assert tried == {("svd-rotated", 64, f"pq{count}") for count in (8, 16, 32)}
+    lloyd = {"lloyd4", "lloyd3", "lloyd2"}
+    assert levels == {"float32", "int8", "int4", "binary", *lloyd}, (
         "rows too few for centroids, numbers too large for float16"
     )
 
@@ -374,3 +381,63 @@ def test_a_query_is_known_by_the_first_row_searched_that_it_equals():
     corpus = np.array([41, 9, 30, 20])
     found = queries.found_in(vectors, corpus)
     assert found.rows.tolist() == [30, 9, -1] and found.among(corpus).tolist() == [2, 1, -1]
+
+
+def test_near_ties_that_change_places_are_told_beside_recall():
+    """Which of copies with a little noise is nearest is chance; that one is near is not."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(clustered(100), 20, axis=0)
+    X = (X + 1e-3 * rng.normal(size=X.shape)).astype(np.float32)
+    ways = {"methods": ["svd"], "levels": ["int8"], "dims": [24]}
+    tied = survey(in_memory(X), **ways).options.query("level == 'int8' and rerank == 0").iloc[0]
+    assert tied["recall@10"] < 0.9 < 0.99 < tied["alike@10"]
+    apart = survey(in_memory(clustered()), **ways).options.query("rerank == 0")
+    assert (apart["alike@10"] >= apart["recall@10"]).all()
+    assert (apart["alike@10"] - apart["recall@10"]).max() < 0.02
+
+
+def test_of_few_rows_nearly_all_are_queries_once_of_maps_that_have_not_seen_them():
+    vectors = in_memory(clustered(150))
+    _, asked, fitted = draw(vectors, None, np.random.default_rng(0))
+    parts = crossed(vectors, asked, fitted)
+    rows = np.concatenate([part.rows for part, _ in parts])
+    assert len(np.unique(rows)) == len(rows) == 125, "25 of 150 are too few to prove much"
+    for part, seen in parts:
+        assert not np.isin(part.rows, seen).any()
+        np.testing.assert_array_equal(part.full, vectors.take(part.rows))
+    found = survey(vectors, levels=["int8"], methods=["svd"], dims=[24])
+    assert found.queries == 125 and found.options.loc[0, "low@10"] > 0.95
+
+
+def test_sizes_lie_closer_where_the_answer_is_expected():
+    """The answer's size lies between two that halve twice, and other bytes are used up."""
+    usual = set(default_sizes(24))
+    ways = {"methods": ["svd"], "levels": ["int8"]}
+    found = survey(in_memory(clustered()), **ways, aim=("recall", 0.9, 0))
+    assert {way.transform.dim for way in found.ways} - usual
+    chosen = found.options.loc[choose(found.options, "recall", 0.9, 0)]
+    plain = survey(in_memory(clustered()), **ways).options
+    assert chosen["bytes"] < plain.loc[choose(plain, "recall", 0.9, 0), "bytes"]
+    within = survey(in_memory(clustered()), **ways, aim=("bytes", 11, 0)).options
+    assert within.loc[choose(within, "bytes", 11, 0), "bytes"] == 11
+
+
+@given(table=st.lists(st.tuples(*3 * [st.integers(0, 20)]), min_size=1, max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_no_recall_is_dominated_whatever_the_table_holds(table):
+    """No other way finds more in the bytes of the answer, or as much in fewer."""
+    sizes, recall, lost = np.array(table, float).T
+    recall, least = recall / 20, recall / 20 - lost / 100
+    found = pd.DataFrame({"bytes": 1 + sizes, "recall@10": recall, "expected@10": recall})
+    found = found.assign(**{"low@10": least, "rerank": 0, "front": is_front(1 + sizes, recall)})
+    for what, amount in (("recall", 0.5), ("bytes", 9)):
+        row = choose(found, what, amount, 0)
+        if row is None:
+            continue
+        chosen = found.loc[row]
+        no_larger = found[found["bytes"] <= chosen["bytes"]]
+        assert no_larger["recall@10"].max() == chosen["recall@10"]
+        assert (
+            no_larger[no_larger["recall@10"] == chosen["recall@10"]]["bytes"].min()
+            == chosen["bytes"]
+        )

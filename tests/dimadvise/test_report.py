@@ -36,7 +36,9 @@ def options(answer=("pca", 32, "int8", 4)):
         ends = {"recall": recall, "low": recall - 0.01, "high": recall + 0.01}
         near = {f"{end}@{k}": value for end, value in ends.items() for k in (1, 10, 100)}
         way = {"method": method, "dim": dim, "level": level, "rerank": rerank}
-        found.append({**way, "bytes": vector_bytes(dim, level), **near, "ms": dim / 100})
+        found.append(
+            {**way, "bytes": vector_bytes(dim, level), **near, "alike@10": recall, "ms": dim / 100}
+        )
     frame = pd.DataFrame(found)
     better = [
         (
@@ -68,11 +70,12 @@ def findings(answer=("pca", 32, "int8", 4), target=("recall", 0.9), **more):
 
 SHARES = pd.DataFrame(
     [
-        (m, d, 1 - (1 - d / 64) / 9, 0.99 - (1 - d / 64) / 9)
+        (m, d, level, 1 - (1 - d / 64) / 9, 0.99 - (1 - d / 64) / 9)
+        for level in ("int8", "float32")
         for m in ("truncate", "pca")
         for d in (64, 32, 16, 8)
     ],
-    columns=["method", "dim", "share", "low"],
+    columns=["method", "dim", "level", "share", "low"],
 )
 EVERYTHING = findings(
     notes=["3 of 64 columns hold one value in every row: they can go."],
@@ -158,13 +161,20 @@ def test_it_says_what_is_saved_and_found_of_the_recommendation_alone():
         assert f"This keeps {kept} % of the" in headline(told)
 
 
+def test_near_ties_are_told_where_they_make_recall_low():
+    found = findings()
+    assert "about as near as the tenth" not in " ".join(explanation(found))
+    found.options["alike@10"] = 0.987
+    assert "counting those too, recall@10 is 0.987" in " ".join(explanation(found))
+
+
 def test_tables_begin_with_the_fewest_bytes_and_tell_shares_from_bounds():
     table = report.option_table(options())
     sizes = [int(text.removeprefix("▶ ").replace(",", "")) for text in table["bytes"]]
     assert sizes == sorted(sizes) and table["bytes"].str.startswith("▶").sum() == 1
     shares = report.share_table(SHARES)
-    assert shares.iloc[0].tolist() == ["64", "pca", "100.0 %", "99.0 %"]
-    assert shares["dims"].tolist() == [str(dim) for dim in (64, 32, 16, 8) for _ in range(2)]
+    assert shares.iloc[0].tolist() == ["64", "pca", "int8", "100.0 %", "99.0 %"]
+    assert shares["dims"].tolist() == [str(dim) for dim in (64, 32, 16, 8) for _ in range(4)]
 
 
 def test_the_short_table_has_the_fewest_bytes_that_surely_reach_each_step():
