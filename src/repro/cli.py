@@ -304,13 +304,15 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
 def _backbones() -> Iterator[tuple[str, bool]]:
     """What `examine` finds about the networks that come with the installation."""
     try:
-        from repro.models.pretrained import MINILM, SHIPPED, locate
+        from repro.models.pretrained import MINILM, SHIPPED, check_intact, locate
     except ModuleNotFoundError as error:  # told above as absent
         yield f"backbones: not looked at without {error.name}", False
         return
     for name in (*SHIPPED, MINILM):
         try:
-            yield f"backbone {name}: {locate(name)}", False
+            folder = locate(name)
+            check_intact(folder)
+            yield f"backbone {name}: {folder}", False
         except InputError as error:
             yield f"backbone {name}: {error}", True
 
