@@ -158,8 +158,7 @@ def notebooks() -> int:
 
 
 def clean() -> int:
-    """What was built is removed: the book, unexecuted notebooks, runs, caches of tools; trained
-    artefacts stay.
+    """What was built is removed: the book, unexecuted notebooks, runs; trained artefacts stay.
 
     So does whatever was not built here or was changed since, of which a line is printed.
     """
@@ -394,6 +393,8 @@ def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], pro
     if list(arguments) == ["--version"]:
         say(f"{prog} {__version__}")
         return 0
+    if arguments and not arguments[0].startswith("-"):
+        one_of(arguments[0], list(verbs), "verb")
     commands = {}
     for name, verb in verbs.items():
         asked = name in arguments[:1]
