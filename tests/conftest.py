@@ -324,18 +324,27 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def half_written(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """A file half written by a process of some number, on this machine or on another."""
+    """A file or folder half written by a process of some number, on this machine or on another."""
     from repro import paths
 
     here = paths._machine()
 
-    def write(path: Path, pid: int, ending: str = ".partial", machine: str = here) -> Path:
+    def write(
+        path: Path,
+        pid: int,
+        ending: str = ".partial",
+        machine: str = here,
+        *,
+        folder: bool = False,
+    ) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with monkeypatch.context() as patched:
             patched.setattr(os, "getpid", lambda: pid)
             patched.setattr(paths, "_machine", lambda: machine)
-            partial = paths.partial_of(path, ending)
-        partial.write_bytes(b"half")
+            partial = paths.partial_of(path, ending, folder=folder)
+        if folder:
+            partial.mkdir()
+        (partial / "file" if folder else partial).write_bytes(b"half")
         return partial
 
     return write

@@ -159,7 +159,7 @@ ONLY_BY = "is not read by the objective"
             "'papr': choose one of embedded, gpu, paper",
         ),
         ("pretrain --corpus stsb --source microworld", "is not a corpus of plain sentences"),
-        ("pretrain --output {tiny}", "what no `repro pretrain` wrote: give a new folder"),
+        ("pretrain --output {tiny}", "files that no training wrote: give another --output"),
         (f"{ON_PAIRS} --dims 8 --seed {2**63}", f"seed is {2**63}: expected a whole number below"),
         (f"{SMALL} --seed {2**64}", f"seed is {2**64}: expected"),
     ],
@@ -366,10 +366,59 @@ def test_pretrain_writes_a_backbone_with_its_card(
     assert card["command"] == "pretrain --corpus corpus.txt"
     assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
     assert not list(repro_home.glob("work/*"))  # nothing is left to resume
+    before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
+    (output / "tokenizer.json").unlink()  # by a kill
     again = repro(f"pretrain --corpus {corpus} --output {output} {sizes}")
-    assert "dev loss" in again.out, "over a network that is our own"
-    encoded = repro(f"encode --encoder {output} --texts {corpus} --output {tmp_path}/X.npy")
-    assert f"{len(sentences)} x 32" in encoded.out
+    assert "found in the store" in again.out
+    del before[output / "tokenizer.json"]
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    encode = f"encode --encoder {output} --texts {corpus} --output {tmp_path}/X.npy"
+    assert f"{len(sentences)} x 32" in repro(encode).out
+    content = (output / "model.safetensors").read_bytes()
+    (output / "model.safetensors").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert "model.safetensors has changed since it was written" in repro(encode, ends=2).err
+
+
+def test_pretrain_overwrites_no_other_network_and_no_edited_file(
+    repro, write, tmp_path, sentences, monkeypatch
+):
+    corpus, output = write("corpus.txt", *sentences), tmp_path / "mini"
+    line = f"pretrain --corpus {corpus} --output {output} --layers 1 --hidden-dim 32 --threads 1"
+    repro(f"{line} --batch-size 64 --epochs 0.2")
+    (output / "README.md").write_text("What I found out about it.")
+    before = {path: path.read_bytes() for path in output.iterdir()}
+    monkeypatch.setattr("repro.training.mlm.pretrain", Mock(side_effect=AssertionError))
+    other = repro(f"{line} --batch-size 32 --epochs 0.2", ends=2).err
+    assert f"{output} holds a network of other settings: give another --output" in other
+    edited = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
+    assert "README.md is none of ours, or was edited: nothing is overwritten" in edited
+    monkeypatch.setenv("REPRO_HOME", str(tmp_path / "another store"))
+    edited = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
+    assert "README.md was edited: give another --output" in edited, "before hours of work"
+    (output / "manifest.json").unlink()
+    unknown = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
+    assert f"{output} holds files that no training wrote" in unknown
+    del before[output / "manifest.json"]
+    assert {path: path.read_bytes() for path in output.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--hidden-dim 0", "hidden_dim is 0: expected at least 1"),
+        ("--hidden-dim -16", "hidden_dim is -16: expected at least 1"),
+        ("--layers 0", "layers is 0: expected at least 1"),
+        ("--heads 0", "heads is 0: expected at least 1"),
+        ("--threads 0", "threads is 0: expected at least 1"),
+        ("--batch-size 0", "batch_size is 0: expected at least 1"),
+        ("--learning-rate 0", "learning_rate is 0.0: expected a number above 0"),
+    ],
+)
+def test_a_size_of_a_network_that_is_none_is_refused_in_a_sentence(
+    option, message, repro, tmp_path
+):
+    assert message in repro(f"pretrain --output {tmp_path}/out {option}", ends=2).err
+    assert not (tmp_path / "out").exists()
 
 
 def test_version_and_data_list(repro):

@@ -66,7 +66,7 @@ def test_one_encoder_goes_to_the_output_itself_which_is_what_is_told(train, tmp_
     assert json.loads((output / "history.json").read_text())["config"]["prefixes"] == [4, 16]
     assert SentenceEncoder.load(str(output)).dim == 32
     refused = train("simcse --dims 8", ends=2).err
-    assert f"{output} holds an encoder of other settings: give another --output" in refused
+    assert f"{output} holds a network of other settings: give another --output" in refused
     shutil.rmtree(output)
     assert train("simcse --dims 8").out.endswith(f"(pooler); {output}\n")
     assert SentenceEncoder.load(str(output)).dim == 8

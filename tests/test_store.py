@@ -156,6 +156,12 @@ def exchange(folder):
     (folder / MANIFEST).write_text(json.dumps(sealed({**said, "key": OTHER})))
 
 
+def as_a_link(folder):
+    """As whoever puts a file of the artefact elsewhere."""
+    (folder / "deep" / "other.bin").rename(folder / "deep" / "another.bin")
+    (folder / "deep" / "other.bin").symlink_to("another.bin")
+
+
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
@@ -169,8 +175,7 @@ def exchange(folder):
         (lambda folder: restate(folder, seal=None), CHANGED),
         (lambda folder: restate(folder, seal=None, files={}), CHANGED),
         (exchange, CHANGED),
-        (lambda folder: (folder / "value.json").write_text("1"), "value.json was added since it"),
-        (lambda folder: (folder / "deep" / "link").symlink_to(folder), "link was added since it"),
+        (as_a_link, "other.bin is missing"),
     ],
 )
 def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
@@ -188,11 +193,24 @@ def test_a_value_is_never_read_from_a_file_that_was_put_beside_it(store):
 
     assert value() == [0, 1, 2]
     (folder,) = store.artefacts()
-    (folder / ".DS_Store").write_bytes(b"icons")
-    assert value() == [0, 1, 2], "how a folder is shown is no damage"
-    assert not (store.home / "damaged").exists()
+    put(folder, ".DS_Store", "NOTES.md", "deep/value.npy")
     (folder / "value.json").write_text('"another"')
-    assert value() == [0, 1, 2] and len(list((store.home / "damaged").iterdir())) == 1
+    (folder / "deep" / "link").symlink_to(folder)
+    before = tree(folder)
+    assert value() == [0, 1, 2], "what somebody put there is no damage"
+    assert [line for line, fault in examine(repair=True) if fault] == []
+    assert tree(folder) == before and not (store.home / "damaged").exists()
+
+
+def test_what_is_kept_may_be_read_by_whom_new_files_may_be(store):
+    def closed(target, work):
+        hello(target, work)
+        (target / "file.txt").chmod(0o600)  # as safetensors leaves what it writes
+
+    folder = store.get_or_make("things", KEY, closed).folder
+    (store.home / "usual").touch()
+    usual = (store.home / "usual").stat().st_mode
+    assert {path.stat().st_mode for path in folder.rglob("*") if path.is_file()} == {usual}
 
 
 def test_a_note_without_a_seal_is_not_sealed():
@@ -225,10 +243,9 @@ def test_the_doctor_reports_and_repairs(store):
 
 def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store, half_written):
     store.claim()
-    partial = store.home / "things" / f"{KEY}.{os.getpid()}.partial"
-    elsewhere = store.home / "encoders" / f"{OTHER}.{DEAD - 1}.partial"  # of another machine
-    for folder in (partial, elsewhere):
-        folder.mkdir(parents=True)
+    partial = half_written(store.home / "things" / KEY, os.getppid(), folder=True)
+    # of another machine
+    elsewhere = half_written(store.home / "encoders" / OTHER, DEAD, machine="0123abcd", folder=True)
     state = store.home / "work" / f"encoders-{KEY}" / STATE
     alive, dead = (half_written(state, pid) for pid in (os.getppid(), DEAD))
     table = half_written(store.home / "data" / "stsb" / "main-test.parquet", DEAD)
@@ -327,7 +344,8 @@ def test_an_empty_folder_and_a_store_from_before_the_marker_become_stores(store,
     assert "REPRO_HOME" in (store.home / MARKER).read_text()
     (store.home / MARKER).unlink()
     put(store.home, f"work/encoders-{KEY}/{STATE}", "data/stsb/main-test.parquet")
-    put(store.home, f"damaged/things-{OTHER}-1234567/file", f"things/{OTHER}.{DEAD}.partial/file")
+    put(store.home, f"damaged/things-{OTHER}-1234567/file")
+    half_written(store.home / "things" / OTHER, DEAD, folder=True)
     half_written(store.home / MARKER, os.getppid())  # by a process that adopts it too
     assert store.refusal() == "" and list(store.artefacts()) == [first.folder]
     assert store.get_or_make("things", KEY, hello).hit
@@ -364,7 +382,7 @@ def test_what_others_put_into_a_store_is_touched_by_nothing(store):
     put(store.home, WEB, "film.mkv.partial", f"film.mkv.{DEAD}.partial", f"{half}/draft.txt")
     put(store.home, "thesis/old.partial/draft.txt", f"thesis/{KEY}.partial/draft.txt")
     put(store.home, f"things/{half}.txt", f"things/{'1' * 16}/draft.txt", f"work/{STATE}")
-    put(store.home, f"work/things-{OTHER}/notes.txt")
+    put(store.home, f"work/things-{OTHER}/notes.txt", f"things/{OTHER}.{DEAD}.partial/draft.txt")
     (store.home / "things" / ("2" * 16)).mkdir()
     (store.home / "things" / ("2" * 16) / MANIFEST).write_text('{"name": "web", "icons": []}')
     (store.home / "thesis" / MANIFEST).write_text("{")
@@ -375,7 +393,7 @@ def test_what_others_put_into_a_store_is_touched_by_nothing(store):
     assert not store.get_or_make("things", OTHER, hello).hit
     after = tree(store.home)
     for name in before:
-        if not name.startswith(f"things/{OTHER}"):  # which was made anew
+        if not name.startswith(f"things/{OTHER}/") and name != f"things/{OTHER}":  # made anew
             assert after.get(name) == before[name]
     assert sorted(tree(elsewhere)) == [half, f"{half}/draft.txt", MANIFEST]
 
@@ -417,7 +435,7 @@ def test_a_copy_is_written_over_an_earlier_one_alone(store, tmp_path):
 
 
 @pytest.mark.parametrize("number", [errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS])
-def test_a_store_works_where_the_file_system_keeps_no_locks(number, store, no_flock):
+def test_a_store_works_where_the_file_system_keeps_no_locks(number, store, no_flock, half_written):
     no_flock(number)
     lock = store.home / "things" / f"{KEY}.soft.lock"
 
@@ -426,8 +444,7 @@ def test_a_store_works_where_the_file_system_keeps_no_locks(number, store, no_fl
         hello(target, work)
 
     assert not store.get_or_make("things", KEY, make).hit and not lock.exists()
-    half = store.home / "things" / f"{KEY}.{DEAD}.partial"
-    half.mkdir()
+    half = half_written(store.home / "things" / KEY, DEAD, folder=True)
     with SoftFileLock(lock):
         assert not store.abandoned(half)
     assert store.abandoned(half)

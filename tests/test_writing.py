@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from filelock import Timeout
 
-from repro.paths import locked, replacing
+from repro.paths import locked, replacing, replacing_folder
 from repro.types import InputError
 
 DEAD = 999_999_999  # no process has that number
@@ -25,6 +25,40 @@ def test_replacing_is_all_or_nothing(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert path.read_text() == "one"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_file_has_the_mode_of_new_files_whatever_wrote_it(mask, tmp_path):
+    before = os.umask(mask)
+    try:
+        with replacing(tmp_path / "weights") as partial:
+            partial.touch(0o600)  # as safetensors leaves what it writes
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "weights").stat().st_mode) == 0o666 & ~mask
+
+
+def test_replacing_a_folder_is_all_or_nothing(tmp_path, half_written):
+    path = tmp_path / "new" / "folder"
+    for error, raised in (
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (OSError(errno.ENOSPC, "No space left on device"), InputError),
+    ):
+        with pytest.raises(raised), replacing_folder(path) as partial:
+            (partial / "file").write_text("half")
+            raise error
+        assert list(path.parent.iterdir()) == []
+    left = half_written(path, DEAD, folder=True)
+    mine = path.with_name(f"folder.{DEAD}.partial")
+    mine.mkdir()
+    with replacing_folder(path) as partial:
+        (partial / "file").write_text("whole")
+        assert not path.exists()
+    assert (path / "file").read_text() == "whole" and not left.exists()
+    assert sorted(path.parent.iterdir()) == [path, mine]
+    with pytest.raises(OSError, match="not empty"), replacing_folder(path) as partial:
+        (partial / "file").write_text("another")
+    assert (path / "file").read_text() == "whole"
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])

@@ -159,8 +159,7 @@ def notebooks() -> int:
 
 
 def clean() -> int:
-    """What was built is removed: the book, unexecuted notebooks, runs, caches of tools; trained
-    artefacts stay.
+    """What was built is removed: the book, unexecuted notebooks, runs; trained artefacts stay.
 
     So does whatever was not built here or was changed since, of which a line is printed.
     """
@@ -305,13 +304,15 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
 def _backbones() -> Iterator[tuple[str, bool]]:
     """What `examine` finds about the networks that come with the installation."""
     try:
-        from repro.models.pretrained import MINILM, SHIPPED, locate
+        from repro.models.pretrained import MINILM, SHIPPED, check_intact, locate
     except ModuleNotFoundError as error:  # told above as absent
         yield f"backbones: not looked at without {error.name}", False
         return
     for name in (*SHIPPED, MINILM):
         try:
-            yield f"backbone {name}: {locate(name)}", False
+            folder = locate(name)
+            check_intact(folder)
+            yield f"backbone {name}: {folder}", False
         except InputError as error:
             yield f"backbone {name}: {error}", True
 
@@ -392,6 +393,8 @@ def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], pro
     if list(arguments) == ["--version"]:
         say(f"{prog} {__version__}")
         return 0
+    if arguments and not arguments[0].startswith("-"):
+        one_of(arguments[0], list(verbs), "verb")
     commands = {}
     for name, verb in verbs.items():
         asked = name in arguments[:1]

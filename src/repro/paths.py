@@ -1,9 +1,9 @@
 """Where things are, and files that appear whole or not at all, whoever is killed and however full
 the disk is.
 
-A file is written under a name of its process, `<name>.<pid>.<16 hex>.partial`, and renamed into
-place. The hex digits stand for the machine and for the rest of the name: what carries them was
-written here, and nothing else is ever removed.
+A file or folder is written under a name of its process, `<name>.<pid>.<16 hex>.partial`, and
+renamed into place. The hex digits stand for the machine and for the rest of the name: what carries
+them was written here, and nothing else is ever removed.
 """
 
 import errno
@@ -166,22 +166,24 @@ class Owner(NamedTuple):
         return self.machine == _machine() and not psutil.pid_exists(self.pid)
 
 
-def partial_of(path: Path, ending: str = ".partial") -> Path:
-    """A name of this process beside `path`, to write under and then rename; what dead processes
-    left is removed.
+def partial_of(path: Path, ending: str = ".partial", *, folder: bool = False) -> Path:
+    """A name of this process beside `path`, to write a file or folder under and then rename; what
+    dead processes left of that kind is removed.
     """
     for left in path.parent.glob(f"{glob.escape(path.name)}.*{ending}"):
         owner = owner_of(left, ending)
-        if owner and owner.name == path.name and owner.is_dead:
-            left.unlink(missing_ok=True)
+        is_left = owner is not None and owner.name == path.name and owner.is_dead
+        if is_left and left.is_dir() == folder:
+            _remove(left)
     return path.with_name(_partial_name(Owner(path.name, os.getpid(), _machine())) + ending)
 
 
 def owner_of(partial: Path, ending: str = ".partial") -> Owner | None:
-    """Who wrote a partial file; None for what bears no name of ours, or is no regular file."""
+    """Who wrote a partial file or folder; None for what bears no name of ours, or is a link."""
     stem = partial.name.removesuffix(ending)
     parts = re.fullmatch(r"(.+)\.([1-9][0-9]{0,8})\.([0-9a-f]{8})[0-9a-f]{8}", stem, re.DOTALL)
-    if parts is None or partial.is_symlink() or not partial.is_file():
+    is_written = partial.is_file() or partial.is_dir()
+    if parts is None or partial.is_symlink() or not is_written:
         return None
     owner = Owner(parts[1], int(parts[2]), parts[3])
     return owner if stem == _partial_name(owner) else None
@@ -191,6 +193,14 @@ def _partial_name(owner: Owner) -> str:
     """The name without its ending; its last digits are a checksum, which no other name has."""
     start = f"{owner.name}.{owner.pid}.{owner.machine}"
     return start + hashlib.sha256(os.fsencode(start)).hexdigest()[:8]
+
+
+def _remove(partial: Path) -> None:
+    """Remove a file or folder that bears a name of ours, if it is there."""
+    if partial.is_dir():
+        shutil.rmtree(partial)
+    else:
+        partial.unlink(missing_ok=True)
 
 
 @cache
@@ -261,16 +271,49 @@ def _refused_lock(folder: Path) -> OSError | None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name that becomes `path` when the block ends well, and vanishes when it does
     not.
+
+    The file may be read by whom new files may be, also where a library made it for its owner alone.
     """
     path = writable_file(path)
     with disk_full_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = partial_of(path)
         try:
+            usual = _mode_of_new(partial)
             yield partial
+            partial.chmod(usual)
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def _mode_of_new(partial: Path) -> int:
+    """The mode that a new file has at a place, by a file that is made there and removed."""
+    partial.unlink(missing_ok=True)
+    partial.touch()
+    mode = partial.stat().st_mode
+    partial.unlink()
+    return mode
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """A folder that becomes `path`, new or empty so far, when the block ends well, and vanishes
+    when it does not.
+    """
+    path = writable_folder(path)
+    with disk_full_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = partial_of(path, folder=True)
+        _remove(partial)  # of a dead process that had our number
+        partial.mkdir()
+        try:
+            yield partial
+            if path.is_dir():
+                path.rmdir()  # which refuses one that has been filled in the meantime
+            os.replace(partial, path)
+        finally:
+            _remove(partial)
 
 
 def parse_json(text: str | bytes, where: str, way_out: str) -> Any:

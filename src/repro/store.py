@@ -49,9 +49,10 @@ reads: remove it when you like.
 """
 KIND = re.compile("[a-z][a-z0-9_-]*")
 KEY = re.compile("[0-9a-f]{16}")
-HALF = re.compile(r"(?P<key>[0-9a-f]{16})\.(?P<pid>[1-9][0-9]{0,8})\.partial")
 SCRATCH = re.compile(f"(?P<kind>{KIND.pattern})-(?P<key>{KEY.pattern})")
-"""Names in a store: of a folder of artefacts, an artefact, one half made, the scratch of its run.
+"""Names in a store: of a folder of artefacts, an artefact, the scratch of its run.
+
+What is half made has a name of `paths.partial_of`.
 """
 DATA, DAMAGED, WORK = "data", "damaged", "work"
 """Folders of no kind: snapshots of the hub's datasets, what was moved aside, scratch folders."""
@@ -160,9 +161,9 @@ class Store:
                 self.set_aside(final, fault)
             work = self.scratch(kind, key)
             for half in _halves(final.parent):
-                if half.name.startswith(f"{key}."):  # of a killed run: nobody else writes this key
+                if _key_of_half(half) == key:  # of a killed run: nobody else writes this key
                     self.move_partial(half)
-            target = final.with_name(f"{key}.{os.getpid()}.partial")
+            target = paths.partial_of(final, folder=True)
             target.mkdir()
             started = time.perf_counter() - _seconds_before(work)
             try:
@@ -233,10 +234,9 @@ class Store:
             yield
 
     def fault(self, folder: Path) -> str | None:
-        """What is wrong with an artefact; None if its files are those of its manifest, unchanged.
+        """What is wrong with an artefact; None if the files of its manifest are there, unchanged.
 
-        Added files whose names begin with a dot are passed over: whatever shows folders leaves
-        such files there, and nothing reads them.
+        What lies beside them is somebody's own, such as notes: it is left alone, and not read.
         """
         try:
             manifest = read_manifest(folder)
@@ -246,13 +246,8 @@ class Store:
             return f"unreadable manifest (it lacks {', '.join(sorted(missing))})"
         if not is_sealed(manifest) or not _is_manifest_of(folder, manifest):
             return "its manifest has changed, or is another artefact's"
-        files, present = manifest["files"], _files_in(folder)
-        for name in present:
-            is_hidden = any(part.startswith(".") for part in Path(name).parts)
-            if name not in files and not is_hidden:
-                return f"{name} was added since it was written"
-        for name, expected in files.items():
-            if name not in present:
+        for name, expected in manifest["files"].items():
+            if not _is_file(folder / name):
                 return f"{name} is missing"
             if sha256(folder / name) != expected:
                 return f"{name} has changed since it was written"
@@ -295,15 +290,15 @@ class Store:
 
         The lock tells of a process on another machine.
         """
-        half = HALF.fullmatch(partial.name)
+        owner = owner_of(partial)
+        if owner is None:
+            return False
         scratch = SCRATCH.fullmatch(partial.parent.name)
-        if half:
-            final = partial.with_name(half["key"])
-            is_dead = not psutil.pid_exists(int(half["pid"]))
+        if key := _key_of_half(partial):
+            final, is_dead = partial.with_name(key), not psutil.pid_exists(owner.pid)
         else:
             final = self.home.joinpath(*scratch.groups()) if scratch else partial
-            owner = owner_of(partial)
-            is_dead = owner is not None and owner.is_dead
+            is_dead = owner.is_dead
         lock = _lock_of(final)
         if not is_dead or not (lock.exists() or paths.soft_lock(lock).exists()):
             return is_dead
@@ -326,8 +321,8 @@ class Store:
 
     def move_partial(self, partial: Path) -> Path:
         """Move what a killed run left to `damaged/`; where it is now."""
-        half = HALF.fullmatch(partial.name)
-        place = partial.with_name(half["key"]) if half else partial.parent
+        key = _key_of_half(partial)
+        place = partial.with_name(key) if key else partial.parent
         return self._move_aside(partial, str(place.relative_to(self.home)))
 
     def _move_aside(self, path: Path, name: str) -> Path:
@@ -356,7 +351,7 @@ def _lock_of(final: Path) -> Path:
 
 def _halves(kind: Path) -> list[Path]:
     """The half-made artefacts of a kind."""
-    return [each for each in sorted(kind.glob("*.partial")) if _is_half(each)]
+    return [each for each in sorted(kind.glob("*.partial")) if _key_of_half(each)]
 
 
 def _unfinished(folder: Path) -> list[Path]:
@@ -364,8 +359,11 @@ def _unfinished(folder: Path) -> list[Path]:
     return [each for each in sorted(folder.iterdir()) if owner_of(each)]
 
 
-def _is_half(path: Path) -> bool:
-    return HALF.fullmatch(path.name) is not None and _is_folder(path)
+def _key_of_half(path: Path) -> str:
+    """The key of the artefact that a folder was to become; empty for anything else."""
+    owner = owner_of(path)
+    is_half = owner is not None and KEY.fullmatch(owner.name) and _is_folder(path)
+    return owner.name if owner is not None and is_half else ""
 
 
 def _is_of_kind(path: Path) -> bool:
@@ -373,7 +371,7 @@ def _is_of_kind(path: Path) -> bool:
     if re.fullmatch(rf"{KEY.pattern}(\.soft)?\.lock", path.name):
         return _is_file(path)
     if not KEY.fullmatch(path.name) or not _is_folder(path):
-        return _is_half(path)
+        return bool(_key_of_half(path))
     try:
         manifest = read_manifest(path)
     except (InputError, OSError):
@@ -407,10 +405,16 @@ def sha256(path: Path) -> str:
 
 
 def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
-    """Seal a folder: record the checksum of every file in it, with some notes."""
+    """Seal a folder: record the checksum of every file in it, with some notes.
+
+    All of them may be read by whom the manifest may be: libraries make some for their owner alone.
+    """
     files = {name: sha256(folder / name) for name in _files_in(folder)}
     note = sealed({**notes, "files": files})
-    (folder / MANIFEST).write_text(json.dumps(note, indent=1), encoding="utf-8")
+    write_text(folder / MANIFEST, json.dumps(note, indent=1))
+    usual = (folder / MANIFEST).stat().st_mode
+    for name in files:
+        (folder / name).chmod(usual)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

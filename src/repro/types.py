@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import metadata
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -40,6 +41,8 @@ EXTRAS = {
     "bench": ("sentence_transformers",),
 }
 """Extra to the packages it brings, by their names in `import`."""
+LISTED = 20
+"""Options of which all are told to whoever gave another."""
 LARGEST = 1e15  # entry of embeddings beyond which sums of squares overflow in single precision
 
 
@@ -52,8 +55,19 @@ class InputError(ValueError):
 def one_of(value: str, options: Sequence[str], what: str) -> str:
     """Return `value`, or raise an InputError that lists the options."""
     if value not in options:
-        raise InputError(f"unknown {what} {value!r}: choose one of {', '.join(options)}")
+        raise InputError(f"unknown {what} {value!r}: {choices(value, options)}")
     return value
+
+
+def choices(value: str, options: Sequence[str]) -> str:
+    """What a user is told who gave an unknown name: what there is, and which was meant, if one is
+    like it; of many options only that.
+    """
+    near = get_close_matches(str(value), options)
+    meant = f"did you mean {' or '.join(near)}?"
+    if near and len(options) > LISTED:
+        return meant
+    return f"choose one of {', '.join(options)}" + (f" ({meant})" if near else "")
 
 
 def check_choices(config: Any) -> None:
@@ -66,8 +80,14 @@ def check_choices(config: Any) -> None:
 def check_positive(config: Any, *names: str) -> None:
     """Check that some fields are numbers above 0."""
     for name in names:
-        if not 0 < getattr(config, name) < np.inf:
-            raise InputError(f"{name} is {getattr(config, name)}: expected a number above 0")
+        above_zero(getattr(config, name), name)
+
+
+def above_zero(value: float, what: str) -> float:
+    """Return a number, or raise an InputError if it is not above 0."""
+    if not 0 < value < np.inf:
+        raise InputError(f"{what} is {value}: expected a number above 0")
+    return value
 
 
 def check_embeddings(X: Any, name: str = "X") -> Array:

@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
@@ -24,7 +23,7 @@ from repro.settings import (
     Strategy,
     TrainConfig,
 )
-from repro.store import MANIFEST, copy_folder, read_manifest
+from repro.store import MANIFEST, copy_folder, read_manifest, sha256
 from repro.terminal import Menu, ProfileName, say
 from repro.types import DataSource, InputError, check_dim
 
@@ -136,24 +135,32 @@ def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
     return {f"dim{dim}": replace(base, dim=dim) for dim in sizes}
 
 
-def refuse_foreign(folder: Path, key: str) -> None:
-    """Check that a folder is new or empty, or holds what was written of the encoder with this key,
+def refuse_foreign(folder: Path, key: str, *, stored: bool) -> None:
+    """Check that a folder is new or empty, or holds what was written of the network with this key,
     before any work.
+
+    Of one that is `stored`, whoever copies it sees what was edited; else nothing may be.
     """
     there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if all(name.endswith(".partial") for name in there):
         return
     try:
-        found = read_manifest(folder)["key"]
+        manifest = read_manifest(folder)
+        found, files = manifest["key"], dict(manifest["files"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        found = None
+        found, files = None, {}
+    way_out = "give another --output, nothing is overwritten"
     if found != key:
-        what = "files that no training wrote" if found is None else "an encoder of other settings"
-        raise InputError(f"{folder} holds {what}: give another --output, nothing is overwritten")
+        what = "files that no training wrote" if found is None else "a network of other settings"
+        raise InputError(f"{folder} holds {what}: {way_out}")
+    for name, written in files.items():
+        is_there = not stored and (folder / name).is_file()
+        if is_there and sha256(folder / name) != written:
+            raise InputError(f"{folder / name} was edited: {way_out}")
 
 
 def copy_encoder(source: Path, target: Path) -> None:
-    """Copy an encoder out of the store, a manifest first: what a killed copy left is then known to
+    """Copy a network out of the store, a manifest first: what a killed copy left is then known to
     be of it.
     """
     if not (target / MANIFEST).exists():
@@ -226,7 +233,9 @@ def train(
     configs = trainings(base, dims)
     if output is not None:
         for folder, config_of_one in configs.items():
-            refuse_foreign(output / folder, cell_key(config_of_one))
+            key = cell_key(config_of_one)
+            stored = Store().folder("encoders", key).exists()
+            refuse_foreign(output / folder, key, stored=stored)
     readout = base.checkpoint_by if objective_of(base).pooler else "encoder"
     for folder, cell in zip(
         configs,
@@ -283,86 +292,74 @@ def pretrain(
     from repro import data
     from repro.data.samples import fingerprint
     from repro.digests import digest
-    from repro.paths import ASSETS, write_text
+    from repro.paths import ASSETS, read_json, write_text
     from repro.rows import commit, hardware, versions
     from repro.seeding import cpu_count
     from repro.store import STATE, Store
     from repro.training import mlm
 
+    usual_heads = max(1, hidden_dim // 64)
+    while hidden_dim % usual_heads:
+        usual_heads -= 1
+    usual_rate = 1e-3 if layers <= 2 else 5e-4
     config = mlm.PretrainConfig(
         layers=layers,
         hidden_dim=hidden_dim,
-        heads=heads
-        or next(n for n in range(max(1, hidden_dim // 64), 0, -1) if hidden_dim % n == 0),
+        heads=usual_heads if heads is None else heads,
         epochs=epochs,
-        learning_rate=learning_rate or (1e-3 if layers <= 2 else 5e-4),
+        learning_rate=usual_rate if learning_rate is None else learning_rate,
         batch_size=batch_size,
         save_every=1000,
         seed=seed,
     )
-    _refuse_foreign(output)
+    cores = check_dim(cpu_count() if threads is None else threads, what="threads")
+    writable_folder(output)
     texts = data.load(corpus, source=source, limit=sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
-    content, threads = (
-        fingerprint(corpus, texts.source),
-        check_dim(threads or cpu_count(), what="threads"),
-    )
-    key = digest(
-        {"config": asdict(config), "content": content, "sentences": sentences},
-        code=(mlm.__name__,),
-    )
-    torch.set_num_threads(threads)
+    content = fingerprint(corpus, texts.source)
+    settings = {"config": asdict(config), "content": content, "sentences": sentences}
+    key = digest(settings, code=(mlm.__name__,))
     store = Store()
-    work = store.scratch("pretrain", key)
-    how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
-    backbone, history, figures = mlm.pretrain(texts.texts, config, **how)
-    made = {
-        "corpus": corpus,
-        "source": texts.source,
-        "content": content,
-        "hardware": hardware(),
-        "threads": threads,
-    }
-    made |= {"command": " ".join(sys.argv[1:])}
-    note = {
-        "config": asdict(config),
-        "figures": figures,
-        "loss_curve": mlm.loss_curve(history),
-        **made,
-    }
-    write_text(output / CARD, json.dumps(note))  # first: a kill leaves a folder known for ours
-    backbone.save(output)
-    told: dict[str, Any] = {
-        "name": output.name,
-        "versions": versions(),
-        "commit": commit(),
-        "sentences": len(texts),
-    }
-    told |= {"steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
-    told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
-    card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
-    (output / "README.md").write_text(
-        card.format(**asdict(config) | figures | made | told),
-        encoding="utf-8",
-    )
-    store.drop_scratch(work)
+    refuse_foreign(output, key, stored=store.folder("backbones", key).exists())
+
+    def make(target: Path, work: Path) -> None:
+        torch.set_num_threads(cores)
+        how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
+        backbone, history, figures = mlm.pretrain(texts.texts, config, **how)
+        made: dict[str, Any] = {
+            "corpus": corpus,
+            "source": texts.source,
+            "content": content,
+            "hardware": hardware(),
+            "threads": cores,
+            "command": " ".join(sys.argv[1:]),
+        }
+        note = {
+            "config": asdict(config),
+            "figures": figures,
+            "loss_curve": mlm.loss_curve(history),
+            **made,
+        }
+        told: dict[str, Any] = {
+            "versions": versions(),
+            "commit": commit(),
+            "sentences": len(texts),
+            "steps": int(figures["steps"]),
+            "minutes": figures["seconds"] / 60,
+            "tokens_seen": figures["tokens_seen"] / 1e6,
+        }
+        backbone.save(target)
+        write_text(target / CARD, json.dumps(note))
+        card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
+        write_text(target / "README.md", card.format(**asdict(config) | figures | made | told))
+
+    network = store.get_or_make("backbones", key, make, config=settings)
+    copy_encoder(network.folder, output)
+    figures = read_json(network.folder / CARD)["figures"]
+    state = "found in the store" if network.hit else f"trained in {network.seconds:.0f} s"
     say(
-        f"{output}: dev loss {figures['dev_loss']:.3f} after "
+        f"{output}: {state}; dev loss {figures['dev_loss']:.3f} after "
         f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
     )
     return 0
-
-
-def _refuse_foreign(output: Path) -> None:
-    """Before hours of work: refuse a folder with something in it, but no card of our own."""
-    from repro.paths import read_json, writable_folder
-
-    folder = writable_folder(output)
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
-    with suppress(InputError, OSError, TypeError):
-        if {"config", "figures", "loss_curve"} <= set(read_json(folder / CARD)):
-            return
-    way_out = "give a new folder, nothing is overwritten"
-    raise InputError(f"{output} holds what no `repro pretrain` wrote: {way_out}")

@@ -113,7 +113,7 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
             f"{name_or_path!r} is a {type(model).__name__}: expected a causal "
             "decoder, such as Llama"
         )
-    check_complete(name_or_path, found)
+    check_complete(name_or_path, model, found)
     stop = model.generation_config.eos_token_id
     stop = tokenizer.eos_token_id if stop is None else stop
     first = stop[0] if isinstance(stop, list) else stop
@@ -214,7 +214,7 @@ def load_translator(name_or_path: str, *, device: torch.device | str | None = No
         name_or_path,
         device,
     )
-    check_complete(name_or_path, found)
+    check_complete(name_or_path, model, found)
     return Translator(model, tokenizer, name=name_or_path)
 
 

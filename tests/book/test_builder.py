@@ -218,6 +218,26 @@ def test_what_stands_where_a_build_writes_and_is_not_ours_is_moved_aside_whole(t
     assert not toy.executed and toy.files("_build/aside").keys() == theirs.keys()
 
 
+def test_a_fresh_rendering_moves_what_lies_in_sphinxs_folder_aside(toy, capsys):
+    toy.build()
+    theirs = {"rendering/own/a.txt": "mine", "rendering/thesis.md": "mine"}
+    for name, text in theirs.items():
+        toy.write(f"_build/{name}", text)
+    toc = (toy.root / "_toc.yml").read_text()
+    toy.write("_toc.yml", toc.replace("- file: notebooks/sized\n", ""))
+    assert toy.build().ok
+    aside = {str(name): content.decode() for name, content in toy.files("_build/aside").items()}
+    assert aside == theirs and "not as a build left it" in capsys.readouterr().err
+
+
+def test_the_same_folder_as_another_source_of_data_is_another_cause(toy, monkeypatch, tmp_path):
+    before = site.surroundings(toy.root)
+    monkeypatch.setenv("REPRO_HUB", os.environ["REPRO_DATA"])
+    monkeypatch.delenv("REPRO_DATA")
+    now = site.surroundings(toy.root)
+    assert site.differences(before, now) == ["the data source changed"]
+
+
 def test_files_beside_those_of_a_build_stay_as_they_are(toy):
     theirs = {
         "html/CNAME": "my.site",
@@ -297,7 +317,7 @@ def test_a_rendering_that_was_stopped_is_begun_afresh(toy, monkeypatch):
 
     def stopped(command, **options):
         toy.write("_build/rendering/_build/html/half.html", "half a pa")
-        toy.write("_build/rendering/half.log", "")
+        toy.write("_build/rendering/_build/half.log", "")
         raise Killed
 
     with monkeypatch.context() as stopping, pytest.raises(Killed):

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from repro.book import notebook, site
+from repro.book import notebook
 from repro.paths import project_root
 
 THEIRS = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -103,8 +103,6 @@ def test_clean_leaves_nothing_of_what_was_built_and_everything_else(toy, repro):
     toy.build()
     repro("notebooks")
     repro("run plain")
-    for name in (".pytest_cache", ".ruff_cache"):
-        toy.write(f"{name}/{site.CACHE_TAG}", f"{site.CACHE_SIGNATURE}# A cache.\n")
     repro("clean")
     assert toy.files("") == before
     assert not repro("clean").out, "where nothing is left there is nothing to say"
@@ -123,7 +121,9 @@ def test_clean_leaves_what_was_changed_or_was_never_ours_and_says_so(toy, repro)
         "runs/advice/report.html": "advice",
         "runs/mine.ipynb": json.dumps(THEIRS),
         "notebooks/mine.ipynb": json.dumps(THEIRS),
-        ".mypy_cache/notes": "no cache",
+        ".ruff_cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n",
+        ".ruff_cache/thesis.txt": "mine",
+        "_build/rendering/thesis.md": "mine",
     }
     for name, text in theirs.items():
         toy.write(name, text)
@@ -149,6 +149,7 @@ def test_clean_leaves_what_was_changed_or_was_never_ours_and_says_so(toy, repro)
         "_build/html (2 files)",
         "_build/book (2 files)",
         "_build/aside",
+        "_build/rendering",
         "runs/advice",
         "runs/mine.ipynb",
     )

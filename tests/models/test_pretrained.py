@@ -21,7 +21,15 @@ from pages import networks
 from repro.config import PROFILES
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import COMMITS, MINILM, identity, is_hub_id, locate
+from repro.models.pretrained import (
+    COMMITS,
+    MINILM,
+    SHIPPED,
+    check_intact,
+    identity,
+    is_hub_id,
+    locate,
+)
 from repro.objectives import OBJECTIVES
 from repro.runs.encoders import PAPER
 from repro.types import InputError
@@ -211,6 +219,39 @@ def test_a_damaged_file_or_one_that_does_not_fit_is_one_error(file, content, wor
     assert re.search(words, refusal(path.parents[file.count("/")]))
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "llama"])
+def test_weights_of_blocks_that_the_config_does_not_have_are_refused(family, copy):
+    folder = copy(family)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1}))
+    said = refusal(folder)
+    assert re.search(r"they have (model\.)?(encoder\.layer|layers)\.1\.\S+, but the config", said)
+    assert "says 1 of" in said
+
+
+@pytest.mark.parametrize(("family", "prefix"), [("bert", "bert."), ("bert", ""), ("llama", "")])
+def test_heads_and_poolers_that_nothing_reads_are_no_fault(family, prefix, copy):
+    folder = copy(family)
+    expected = SentenceEncoder.load(str(folder)).encode(["a word"])
+    weights = {
+        f"{prefix}{name}": value for name, value in load_file(folder / "model.safetensors").items()
+    }
+    for name in (
+        "bert.pooler.dense.weight",
+        "pooler.dense.bias",
+        "cls.predictions.transform.dense.weight",
+        "cls.seq_relationship.bias",
+        "classifier.layers.7.weight",
+        "decoder.block.5.layer.0.weight",
+        "vision_model.encoder.layer.5.weight",
+        f"{prefix}embeddings.position_ids",
+        "lm_head.dense.weight",
+    ):
+        weights[name] = torch.ones(3)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    np.testing.assert_array_equal(SentenceEncoder.load(str(folder)).encode(["a word"]), expected)
+
+
 def test_a_tokenizer_of_another_network_is_refused(copy):
     folder = copy()
     tokens = json.loads((folder / "tokenizer.json").read_text())
@@ -294,6 +335,22 @@ def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, t
     )
     (tmp_path / "saved" / file).unlink()
     assert f"{file} is missing" in refusal(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_network_is_whole_and_a_damaged_copy_of_it_is_refused(name, tmp_path):
+    folder = tmp_path / name
+    shutil.copytree(locate(name), folder)
+    check_intact(folder)
+    files = {path.name for path in folder.iterdir()} - {"manifest.json"}
+    assert set(json.loads((folder / "manifest.json").read_text())["files"]) == files
+    for path in (folder / "model.safetensors", folder / "tokenizer.json"):
+        content = path.read_bytes()
+        path.write_bytes(content[:-9] + b"X" + content[-8:])
+        assert f"{path} has changed since it was written" in refusal(folder)
+        path.write_bytes(content)
+    (folder / "manifest.json").unlink()
+    assert SentenceEncoder.load(str(folder)).encode(["a word"]).shape == (1, 128)
 
 
 def test_what_was_added_to_a_saved_encoder_is_not_read_nor_an_edited_manifest(tiny, tmp_path):

@@ -1,5 +1,6 @@
 """What follows the pooling in a published folder is part of the encoder, read and written."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import DistilBertConfig, DistilBertModel
 
-from repro.models import SentenceEncoder
+from repro.models import SentenceEncoder, folders
 from repro.models.encoder import load_modules
 from repro.models.folders import export_folder
 from repro.models.lora import add_lora
@@ -303,6 +304,31 @@ def test_what_cannot_be_said_in_a_folder_is_refused(tiny, write, tmp_path, decod
         with pytest.raises(InputError, match=words):
             export_folder(encoder, folder, **options)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (OSError(errno.ENOSPC, "No space left on device"), InputError),
+    ],
+    ids=["interrupted", "full disk"],
+)
+def test_an_export_that_was_stopped_leaves_nothing_and_is_made_by_the_same_call(
+    error, raised, tiny, tmp_path, monkeypatch
+):
+    def stop(*_):
+        raise error
+
+    encoder, folder = SentenceEncoder.load(tiny), tmp_path / "out"
+    folder.mkdir()
+    with monkeypatch.context() as patched, pytest.raises(raised):
+        patched.setattr(folders, "_write_parts", stop)
+        export_folder(encoder, folder)
+    assert list(tmp_path.rglob("*")) == [folder]
+    np.testing.assert_allclose(
+        theirs(export_folder(encoder, folder)), encoder.encode(TEXTS), atol=1e-5
+    )
 
 
 def test_all_parts_of_an_exported_encoder_are_read(repro, tiny, sentences, tmp_path):

@@ -6,6 +6,7 @@ import os
 import shutil
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from tests.soak.kills import TOY
@@ -13,6 +14,7 @@ from tests.soak.material import SMALL
 from tests.soak.process import ended, forked
 
 from repro.cli import VERBS, apply, main
+from repro.paths import partial_of
 from repro.store import Store
 
 PLACES = {
@@ -80,7 +82,8 @@ def beside_our_store(home, rng):
     if rng.random() < 0.5:
         (artefacts[0] / "value.npy").write_bytes(b"damaged")
     if rng.random() < 0.5:
-        left = artefacts[1].with_name(f"{artefacts[1].name}.999999999.partial")
+        with mock.patch("os.getpid", return_value=999_999_999):
+            left = partial_of(artefacts[1], folder=True)
         left.mkdir()
         (left / "value.npy").write_bytes(b"half")
 

@@ -1,12 +1,11 @@
 """What was built is removed from a checkout, and nothing that cannot be told to have been built.
 
 Ours are the files that the builds' ledger knows, as they were left; notebooks that say so
-themselves, at the place they were written to; and folders of tools that say that they are caches.
-Everything else stays.
+themselves, at the place they were written to; and the folder that Sphinx writes to. Everything else
+stays, also the caches of tools, in which nothing tells a tool's files from others.
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,13 +13,10 @@ from repro.book import notebook, site
 from repro.book.builder import LOCK, one_at_a_time
 from repro.book.ledger import NAME, Ledger
 
-CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
-"""Folders of the tools that `make check` and `make test` call."""
-
 
 def clean(root: Path) -> list[Path]:
-    """Remove the book, its unexecuted notebooks, runs and caches; what stays at places where such
-    things are built.
+    """Remove the book, its unexecuted notebooks and runs; what stays at places where such things
+    are built.
 
     A notebook that was edited or run after it was written stays, as does one without a text to make
     it from.
@@ -32,8 +28,6 @@ def clean(root: Path) -> list[Path]:
             made.unlink()
         elif made.exists():
             left.append(made)
-    for name in CACHES:
-        _remove_cache(root / name)
     return left
 
 
@@ -49,7 +43,10 @@ def _clean_build(folder: Path) -> list[Path]:
         for path in made:
             if ledger.owns(path):
                 path.unlink()
-        _remove_cache(folder / site.RENDERING)
+        work = folder / site.RENDERING
+        if site.is_rendering(work) and not work.is_symlink():
+            site.remove_rendering(work)
+            (work / site.CACHE_TAG).unlink()
         if ledger.readable:
             (folder / NAME).unlink(missing_ok=True)
         (folder / LOCK).unlink()
@@ -66,13 +63,6 @@ def _clean_notebooks(folder: Path) -> list[Path]:
     left = list(_files(folder))
     _remove_empty(folder)
     return left
-
-
-def _remove_cache(folder: Path) -> None:
-    """Remove a folder if it says of itself that it is a cache."""
-    if site.is_cache(folder) and not folder.is_symlink():
-        site.empty_cache(folder)
-        shutil.rmtree(folder)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -20,7 +20,7 @@ from repro.book.notebook import SUFFIXES
 from repro.digests import all_modules, code_digest, digest, import_closure, imports_of
 from repro.paths import PACKAGE, data_folder, hub_folder, inside, write_text
 from repro.store import sha256
-from repro.types import InputError, installed
+from repro.types import InputError, choices, installed
 
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of
 # processes.
@@ -37,8 +37,12 @@ EXECUTING = ("repro.book.notebook", "repro.book.kernel")
 """Modules that decide what any page shows, since they execute it."""
 CODE = (".py", ".pyc")
 RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
-CACHE_TAG, CACHE_SIGNATURE = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"
-"""The file that a cache has, and how it begins, by a convention that tools of backup know as well.
+CACHE_TAG = "CACHEDIR.TAG"
+CACHE_TEXT = """\
+Signature: 8a477f597d28d172789f06886806bc55
+# What Sphinx makes of the book; `repro book` makes it anew.
+"""
+"""The file that a cache has, by a convention that tools of backup know as well, and what ours says.
 """
 WATCHED = (
     "numpy",
@@ -96,7 +100,9 @@ def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
         bare = name.removesuffix(".md").removesuffix(".ipynb")
         found = [page for page in pages if bare in (page, page.rsplit("/", 1)[-1])]
         if not found:
-            raise InputError(f"no page {name!r} in _toc.yml: choose among {', '.join(pages)}")
+            names = [page.rsplit("/", 1)[-1] for page in pages]
+            told = choices(bare.rsplit("/", 1)[-1], names)
+            raise InputError(f"no page {name!r} in _toc.yml: {told}")
         chosen.update(found)
     return chosen or set(pages)
 
@@ -129,10 +135,12 @@ def stamps(folder: Path) -> str:
 
 def surroundings(root: Path) -> dict[str, str]:
     """Digests of everything that all pages share: recorded results, data source, libraries."""
-    data = [folder for folder in (data_folder(), hub_folder()) if folder]
+    data = {"REPRO_DATA": data_folder(), "REPRO_HUB": hub_folder()}
     return {
         "results/": contents((root / "results").rglob("*.parquet"), root),
-        "the data source": digest([stamps(folder) for folder in data]),
+        "the data source": digest(
+            {name: stamps(folder) for name, folder in data.items() if folder is not None}
+        ),
         "a library version": digest([platform.python_version(), *map(installed, WATCHED)]),
     }
 
@@ -216,14 +224,13 @@ def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
     would leave there.
     """
     work = ledger.folder / RENDERING
-    if not is_cache(work):
+    if is_rendering(work):
+        ledger.give_way(path for path in work.iterdir() if path.name not in (CACHE_TAG, "_build"))
+    else:
         ledger.give_way([work])
-        write_text(
-            work / CACHE_TAG,
-            f"{CACHE_SIGNATURE}# What Sphinx makes of the book; `repro book` makes it anew.\n",
-        )
+        write_text(work / CACHE_TAG, CACHE_TEXT)
     if fresh:
-        empty_cache(work)
+        remove_rendering(work)
     command = [
         *JUPYTER_BOOK,
         "build",
@@ -247,21 +254,16 @@ def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
     return complaints or log.strip().splitlines()[-12:]
 
 
-def empty_cache(folder: Path) -> None:
-    """Remove all that is in a cache but the file that says so, by which it is known if this is cut
-    off.
+def remove_rendering(work: Path) -> None:
+    """Remove what Jupyter Book made below the folder it works in: all is in a folder of that name
+    of its own choice.
     """
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != CACHE_TAG:
-            path.unlink()
+    made = work / "_build"
+    if made.is_dir() and not made.is_symlink():
+        shutil.rmtree(made)
 
 
-def is_cache(folder: Path) -> bool:
-    """Whether a folder says of itself, as caches do, that it may be removed at any time."""
-    try:
-        said = (folder / CACHE_TAG).read_bytes()
-    except OSError:
-        return False
-    return said.startswith(CACHE_SIGNATURE.encode())
+def is_rendering(folder: Path) -> bool:
+    """Whether a folder says of itself that it is the one that Sphinx works in."""
+    tag = folder / CACHE_TAG
+    return tag.is_file() and tag.read_bytes() == CACHE_TEXT.encode()

@@ -43,7 +43,7 @@ from repro.models.pretrained import (
     parts_of,
     read_json,
 )
-from repro.paths import disk_full_explained, is_out_of_memory
+from repro.paths import is_out_of_memory, replacing_folder
 from repro.settings import LoraConfig
 from repro.store import write_manifest
 from repro.types import InputError, check_dim
@@ -295,7 +295,7 @@ def export_folder(
     unit_rows: bool = False,
     normalize: bool = False,
 ) -> Path:
-    """Write an encoder for `SentenceTransformer(folder)`.
+    """Write an encoder for `SentenceTransformer(folder)`, whole or not at all.
 
     Args:
         encoder: what is written; with its pooler, unless `layer` is below the last. Cut to `layer`
@@ -333,10 +333,10 @@ def export_folder(
     ]
     if depth < encoder.n_layers:
         backbone.keep(depth)
-    with disk_full_explained(folder):
-        backbone.save(folder)
-        _write_parts(folder, encoder, chain)
-        write_manifest(folder, {"kind": "export"})
+    with replacing_folder(folder) as partial:
+        backbone.save(partial)
+        _write_parts(partial, encoder, chain)
+        write_manifest(partial, {"kind": "export"})
     return folder
 
 

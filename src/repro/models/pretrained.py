@@ -9,7 +9,8 @@ import hashlib
 import importlib.util
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -319,6 +320,7 @@ def check_intact(folder: Path) -> None:
         listed = {MANIFEST, *files}
         for path in sorted(path for pattern in READ for path in folder.glob(pattern)):
             if path.relative_to(folder).as_posix() not in listed:
+                way_out = f"move it away, or delete {MANIFEST} if it is meant"
                 raise InputError(f"{path} was added to what was written: {way_out}")
     for path in sorted(
         path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()
@@ -344,9 +346,11 @@ def _is_named_by_content(blob: Path) -> bool:
     )
 
 
-def check_complete(name: str, found: Mapping[str, Any]) -> None:
-    """Refuse a network of which some weights would stay random, by what transformers says of its
-    loading.
+def check_complete(name: str, model: nn.Module, found: Mapping[str, Any]) -> None:
+    """Refuse a network of which some weights would stay random, or some blocks unread, by what
+    transformers says of its loading.
+
+    Other weights that a network has no place for, such as a head's, are nobody's fault.
     """
     if lacking := sorted(key for key in found["missing_keys"] if "pooler." not in key):
         raise InputError(
@@ -355,6 +359,28 @@ def check_complete(name: str, found: Mapping[str, Any]) -> None:
     for key, there, expected in sorted(found["mismatched_keys"]):
         sizes = f"{key} is {tuple(there)}, expected {tuple(expected)}"
         raise InputError(f"the weights of {name!r} do not fit its config.json: {sizes}")
+    for blocks, number, key in _unread_blocks(model, found["unexpected_keys"]):
+        raise InputError(
+            f"the weights of {name!r} do not fit its config.json: they have {key}, but the config "
+            f"says {number} of {blocks}; correct it (to read fewer layers, give a layer instead)"
+        )
+
+
+def _unread_blocks(model: nn.Module, unexpected: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """Weights of blocks behind the last that a network has: its list of blocks, their number, and
+    the weight's name.
+    """
+    # The network itself goes by this name in one that has a head, here or in the file
+    prefix = f"{getattr(model, 'base_model_prefix', '')}."
+    counts: dict[str, int] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, nn.ModuleList) and len(module):
+            counts[name.removeprefix(prefix)] = len(module)
+    for key in sorted(unexpected):
+        for blocks, count in counts.items():
+            number = re.match(rf"{re.escape(blocks)}\.(\d+)\.", key.removeprefix(prefix))
+            if number and int(number[1]) >= count:
+                yield blocks, count, key
 
 
 # loaded
@@ -377,7 +403,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")
         fresh = {"add_pooling_layer": False} if own_pooler else {}
         model, found = _with_weights(class_without_head(config), folder, torch.float32, **fresh)
-        check_complete(name_or_path, found)
+        check_complete(name_or_path, model, found)
         say_widened(name_or_path, getattr(config, "dtype", None))
     with explained("tokenizer", name_or_path):
         tokenizer, longest = _tokenizer(folder)

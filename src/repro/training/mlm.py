@@ -62,7 +62,9 @@ class PretrainConfig:
 
     def __post_init__(self) -> None:
         check_positive(self, "learning_rate", "epochs")
-        if self.heads < 1 or self.hidden_dim % self.heads:
+        for name in ("layers", "hidden_dim", "heads", "vocabulary", "max_length", "batch_size"):
+            check_dim(getattr(self, name), what=name)
+        if self.hidden_dim % self.heads:
             raise InputError(
                 f"hidden_dim is {self.hidden_dim}: expected a multiple of {self.heads} heads"
             )
@@ -232,7 +234,6 @@ def pretrain(
         for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
     ]
     lengths = np.array([len(row) for row in tokens])
-    check_dim(config.batch_size, what="batch_size")
     backbone = make_bert(tokenizer, config)
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
