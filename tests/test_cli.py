@@ -152,6 +152,9 @@ ONLY_BY = "is not read by the objective"
             f"{TRAIN} ese --examples triples",
             "no premise of nli has both an entailed and a contradicted hypothesis",
         ),
+        ("advice", "unknown verb 'advice': choose one of book, run, "),
+        ("advice", "(did you mean advise?)"),
+        ("book --only playgroud", "no page 'playgroud' in _toc.yml: did you mean playground?"),
         ("data fetch", "fetch needs a dataset name"),
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),
         (

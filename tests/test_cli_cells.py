@@ -75,6 +75,32 @@ def test_a_sweep_runs_each_cell_once_and_a_third_seed_only_what_is_new(study, re
     )
 
 
+def test_a_recorded_cell_says_when_and_runs_again_by_force(study, repro):
+    line = "sweep study --backbones one --dims 4"
+    repro(line)
+    rows = read_rows(study / "results" / "study.parquet")
+    told = repro(line).out
+    made = f"({rows['created'].iloc[0][:10]}, commit "
+    assert "recorded before: " in told and made in told and "--force runs it again" in told
+    assert "executed: " in repro(f"{line} --force").out
+
+
+def test_a_cell_that_is_refused_replaces_no_good_notebook(study, repro, monkeypatch):
+    repro("sweep study --backbones one --dims 4")
+    target = study / "runs" / "study" / "one-seed0.ipynb"
+    good = target.read_bytes()
+    refuse = "def record(*_):\n    raise InputError('a part of a run')\n\n"
+    page = (study / "notebooks" / "study.md").read_text()
+    start = "page = Page("
+    refused = page.replace(
+        start, f"{refuse}import repro.report.page as it\nit.record = record\n{start}"
+    )
+    (study / "notebooks" / "study.md").write_text(refused)
+    assert "a part of a run" in repro("sweep study --backbones one --dims 8", ends=1).err
+    assert target.read_bytes() == good
+    assert notebook.ours(notebook.failed_of(target))
+
+
 def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
     out, err = repro("sweep study --backbones broken one --dims 4 --workers 1", ends=1)
     assert "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out

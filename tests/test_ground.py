@@ -9,7 +9,14 @@ import pytest
 
 from repro import paths
 from repro.seeding import cpu_count, derive_seed, make_rng
-from repro.types import InputError, check_dim, check_embeddings, check_same_length, unit_rows
+from repro.types import (
+    InputError,
+    check_dim,
+    check_embeddings,
+    check_same_length,
+    one_of,
+    unit_rows,
+)
 
 HEAVY = {"torch", "transformers", "accelerate", "datasets"}
 SLOW = {"pandas", "scipy", "sklearn", "matplotlib", "torch"}
@@ -45,6 +52,18 @@ def test_checks():
             check_dim(wrong, what="size")
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
         check_dim(9, limit=8)
+
+
+def test_an_unknown_name_is_told_with_the_one_that_is_like_it():
+    with pytest.raises(InputError, match=r"unknown fruit 'aple': choose one of apple, plum \(did"):
+        one_of("aple", ["apple", "plum"], "fruit")
+    with pytest.raises(InputError, match=r"unknown fruit 'x': choose one of apple, plum$"):
+        one_of("x", ["apple", "plum"], "fruit")
+    many = [f"{number} apples" for number in range(100)]
+    with pytest.raises(
+        InputError, match=r"^unknown fruit '7 aples': did you mean 7 apples or .*\?$"
+    ):
+        one_of("7 aples", many, "fruit")
 
 
 def test_embeddings():

@@ -127,7 +127,8 @@ def run(
     try:
         notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
     except notebooks.NotebookError as error:
-        complain(f"{error} (the notebook up to that cell is at {target})")
+        place = notebooks.failed_of(target)
+        complain(f"{error} (the notebook up to that cell is at {place})")
         return 1
     say(f"executed: {target}")
     return 0

@@ -25,12 +25,15 @@ def sweep(
     dims: tuple[int, ...] = (),
     profile: ProfileName = "embedded",
     workers: int | None = None,
+    force: bool = False,
 ) -> int:
     """Pages over backbones and seeds, side by side, their rows recorded: the cells of the
     `Snakefile`, on one machine.
 
     A cell whose rows are in `results/` is left out: a stopped or a longer sweep runs only what is
     missing.
+
+    Rows do not tell whether data or code have changed since: --force runs all cells.
 
     Args:
         notebooks: paths of notebooks, or their bare names.
@@ -42,6 +45,7 @@ def sweep(
         profile: size of the experiments.
         workers: cells side by side; by default two on two cores or more, and one of the profiles
             for a GPU.
+        force: run every cell, recorded or not, as is due after a change of data or code.
     """
     from repro import data
     from repro.book import notebook
@@ -51,13 +55,13 @@ def sweep(
     from repro.rows import read_recorded, results_folder
     from repro.seeding import cpu_count, environment
 
-    files = [read_recorded(path) for path in results_folder().glob("*.parquet")]
-    known = {
-        tuple(pair)
-        for rows in files
-        for pair in rows[["command", "data_source"]].dropna().to_numpy()
-    }
-    known |= {(said, None) for said, _ in known}  # of pages whose source is no parameter
+    known: dict[tuple[str, str | None], str] = {}
+    for path in results_folder().glob("*.parquet"):
+        rows = read_recorded(path)[["command", "data_source", "commit", "created"]]
+        runs = rows.dropna(subset=["command", "data_source"]).drop_duplicates()
+        for told, place, made_by, created in runs.fillna("unknown").to_numpy():
+            made = f"{created[:10]}, commit {made_by or 'unknown'}"
+            known[told, place] = known[told, None] = made  # of pages whose source is no parameter
     cells = []
     for source, backbone, seed in product(map(notebook.locate, notebooks), backbones, seeds):
         declared = notebook.parameters_of(source)
@@ -81,24 +85,26 @@ def sweep(
             project_root() / "runs" / source.stem,
             f"{label_of(backbone)}-seed{seed}.ipynb",
         )
-        cells.append(
-            (source, target, values, (told, place) in known and not Path(backbone).is_dir())
-        )
+        is_asked_anyhow = force or Path(backbone).is_dir()
+        made = "" if is_asked_anyhow else known.get((told, place), "")
+        cells.append((source, target, values, made))
     if not cells:
         raise InputError("nothing to run: give at least one notebook, backbone and seed")
     usual = min(2, cpu_count()) if profile == "embedded" else 1
     lanes = usual if workers is None else check_dim(workers, what="workers")
     share = str(max(1, cpu_count() // lanes))
 
-    def done(cell: tuple[Path, Path, dict[str, Any], bool]) -> bool:
-        source, target, values, there = cell
-        if there:
-            say(f"recorded before: {target}")
+    def done(cell: tuple[Path, Path, dict[str, Any], str]) -> bool:
+        source, target, values, made = cell
+        if made:
+            way_out = "--force runs it again, as is due after a change of data or code"
+            say(f"recorded before: {target} ({made}; {way_out})")
             return True
         try:
             notebook.run(source, target, values, forked=True)
         except notebook.NotebookError as error:
-            complain(f"{error} (the notebook up to that cell is at {target})")
+            place = notebook.failed_of(target)
+            complain(f"{error} (the notebook up to that cell is at {place})")
             return False
         except InputError as error:
             complain(str(error))

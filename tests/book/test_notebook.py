@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import jupytext
 import papermill
 import psutil
 import pytest
@@ -112,8 +113,111 @@ def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_pat
     half_written(tmp_path / "n.ipynb", 999_999_999, ".partial.ipynb")  # by a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
         notebook.run(source, tmp_path / "n.ipynb")
-    assert "before" in (tmp_path / "n.ipynb").read_text()
-    assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.ipynb", "n.md"]
+    assert "before" in (tmp_path / "n.failed.ipynb").read_text()
+    assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.failed.ipynb", "n.md"]
+
+
+def test_a_run_that_fails_replaces_no_good_one_and_a_good_one_takes_its_notes_away(
+    tmp_path, monkeypatch
+):
+    good, fails = write(tmp_path / "n.md", "1"), write(tmp_path / "other.md", "1/0")
+    output = tmp_path / "n.ipynb"
+
+    def execute(node, partial, **_):
+        Path(partial).write_text(jupytext.writes(node, fmt="ipynb"), encoding="utf-8")
+        if "1/0" in node.cells[-1].source:
+            raise RuntimeError("no")
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute)
+    notebook.run(good, output)
+    before = output.read_bytes()
+    with pytest.raises(notebook.NotebookError):
+        notebook.run(fails, output)
+    assert output.read_bytes() == before and notebook.ours(notebook.failed_of(output))
+    notebook.run(good, output)
+    assert not notebook.failed_of(output).exists()
+    notebook.failed_of(output).write_text("mine")
+    with pytest.raises(InputError, match=r"n\.failed\.ipynb is not an executed notebook as a run"):
+        notebook.run(good, output)
+    assert notebook.failed_of(output).read_text() == "mine"
+
+
+CELL = {"cell_type": "code", "id": "a", "source": "1", "outputs": [], "execution_count": None}
+
+
+def saved(cell=CELL | {"metadata": {}}, **changes):
+    """A notebook as JSON, with what is wrong about it."""
+    whole = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole | changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("n.ipynb", "[]"),
+        ("n.ipynb", "3"),
+        ("n.ipynb", "{}"),
+        ("n.ipynb", "[" * 100_000),
+        ("n.ipynb", saved(CELL)),
+        ("n.ipynb", saved(1)),
+        ("n.ipynb", saved(CELL | {"metadata": {"tags": 3}})),
+        ("n.ipynb", saved(metadata=[])),
+        ("n.ipynb", saved(metadata={"kernelspec": "x"})),
+        ("n.ipynb", saved(cells={})),
+        ("n.ipynb", saved(nbformat=2)),
+        ("n.ipynb", saved(nbformat=9)),
+        ("n.md", "---\na: [\n---\n# T\n"),
+        ("n.md", "---\n- a\n---\n# T\n"),
+        ("n.md", "---\nkernelspec: x\n---\n# T\n"),
+        ("n.md", "---\njupytext: 3\n---\n# T\n"),
+        ("n.md", "---\na: 1\n---\n```{code-cell}\n:tags: [\n1\n```\n"),
+    ],
+)
+def test_what_is_no_notebook_is_told_in_a_sentence(name, content, repro, tmp_path):
+    (tmp_path / name).write_text(content)
+    said = repro("run", tmp_path / name, "--output", tmp_path / "o.ipynb", ends=2).err
+    assert f"{tmp_path / name} is not a notebook that can be read: " in said
+    assert len(said.splitlines()) == 1 and not (tmp_path / "o.ipynb").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("n.ipynb", saved()),
+        ("n.ipynb", saved({k: v for k, v in CELL.items() if k != "id"} | {"metadata": {}})),
+        ("n.md", "---\nkernelspec:\n  name: python3\n---\n\n# Größe\n\n```{code-cell}\n1\n```\n"),
+        ("n.md", "# T\n\n```{code-cell}\n1\n```\n"),
+    ],
+)
+def test_a_notebook_whose_kernel_or_cells_have_no_name_is_read(name, content, tmp_path):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    node = notebook.read(tmp_path / name)
+    assert node.cells[-1].source == "1" and node.metadata["kernelspec"]["display_name"]
+    assert len(node.cells) == 1 or node.cells[0].source in ("# Größe", "# T")
+
+
+@pytest.mark.parametrize("kind", ["1/0", "3", "[int]", "int[0]", "1 | 2", "int.x", "'1/0'"])
+def test_a_parameter_that_is_declared_with_no_type_is_refused(kind, tmp_path):
+    cell = f"```{{code-cell}}\n:tags: [parameters]\n\nx: {kind} = 3\n```\n"
+    declared = notebook.parameters_of(write(tmp_path / "n.md", parameters=cell))
+    with pytest.raises(InputError, match=r"parameter x is declared as .* expected a type, such as"):
+        notebook.validate(declared, {"x": "1"})
+
+
+@pytest.mark.parametrize(
+    "kind", ["'int'", "Unknown", "Unknown[int]", "Literal[1, 2]", "int | None", "open('f')"]
+)
+def test_a_type_is_found_without_calling_anything(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    declared = {"x": notebook.Parameter("x", kind, 3)}
+    assert notebook.validate(declared, {"x": "1"}) == {"x": 1}
+
+
+@pytest.mark.parametrize("timeout", ["0", "-1", "nan"])
+@pytest.mark.parametrize("verb", ["run playground", "book"])
+def test_a_time_that_is_none_is_refused(verb, timeout, repro):
+    said = repro(f"{verb} --timeout {timeout}", ends=2).err
+    assert f"timeout is {float(timeout)}: expected a number above 0" in said
 
 
 def test_a_kernel_that_does_not_start_is_told_in_a_sentence(tmp_path, monkeypatch):
@@ -130,8 +234,12 @@ def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypat
     (tmp_path / "_toc.yml").touch()
     monkeypatch.chdir(tmp_path)
     assert notebook.locate(source) == notebook.locate("study") == source.resolve()
-    with pytest.raises(InputError, match="this checkout has: study"):
+    write(tmp_path / "book" / "primer.md", "1")
+    (tmp_path / "book" / "prose.md").write_text("# Words")
+    with pytest.raises(InputError, match=r"'stduy' in .*: choose one of primer, study \(did you"):
         notebook.locate("stduy")
+    with pytest.raises(InputError, match=r"'notebooks/primer.md' in .* \(did you mean primer\?\)"):
+        notebook.locate("notebooks/primer.md")
     with pytest.raises(InputError, match="outside"):
         notebook.locate("../../secret")
 
@@ -204,7 +312,7 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(
         states == ["unchanged", "executed", "skipped"]
         and "because: src/repro changed" in capsys.readouterr().out
     )
-    with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
+    with pytest.raises(InputError, match="choose one of index, good, bad"):
         book.build(checkout, only=["god"])
 
 

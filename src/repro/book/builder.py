@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import Timeout
 
@@ -22,7 +22,7 @@ from repro.digests import digest
 from repro.paths import locked
 from repro.seeding import cpu_count, environment
 from repro.terminal import say
-from repro.types import InputError
+from repro.types import InputError, above_zero
 
 LOCK = "book.lock"
 LAST = "book/scorecard"  # reads what the others computed, hence runs after them
@@ -105,6 +105,8 @@ def build(
     The profile is passed to every notebook that declares a parameter of that name; `only` names the
     pages to execute, bare or with folder; `timeout` is in seconds of a single cell.
     """
+    if timeout is not None:
+        above_zero(timeout, "timeout")
     root, started = root.resolve(), time.monotonic()
     pages = site.pages_of(root)
     chosen = site.choose(pages, only)
@@ -217,7 +219,8 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
         # parameters for nothing.
         differs = "profile" in declared and declared["profile"].default != run.profile
         values = {"profile": run.profile} if differs else {}
-        notebook.run(source, target, values, timeout=run.timeout, forked=True)
+        how: dict[str, Any] = {"timeout": run.timeout, "forked": True, "failed": target}
+        notebook.run(source, target, values, **how)
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
     run.ledger.note([run.verdicts(name)])

@@ -21,8 +21,9 @@ import re
 import sys
 import tokenize
 import typing
+import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from types import UnionType
@@ -38,14 +39,35 @@ from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.book import kernel
 from repro.digests import digest
-from repro.paths import inside, partial_of, project_root, read_json, writable_file, write_text
-from repro.types import InputError
+from repro.paths import (
+    inside,
+    is_out_of_memory,
+    partial_of,
+    project_root,
+    read_json,
+    writable_file,
+    write_text,
+)
+from repro.types import InputError, above_zero, choices
 
 SUFFIXES = (".md", ".ipynb")
 CHECK = """# A misspelt parameter is refused here, and a value of another type.
 from repro.book.notebook import check_parameters
 
 check_parameters()"""
+TYPE_NODES = (
+    ast.Expression,
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Tuple,
+    ast.List,
+    ast.Constant,
+    ast.BinOp,
+    ast.BitOr,
+    ast.Load,
+)
+"""What types are written with."""
 # In the metadata of a notebook that we wrote: a digest of its place and of all else in it
 MARK = "repro"
 
@@ -86,22 +108,53 @@ def locate(name: str | Path) -> Path:
     for guess in tried:
         if (found := inside(root, str(guess))).is_file():
             return found
-    names = ", ".join(sorted(file.stem for file in (root / "notebooks").glob("*.md")))
-    raise InputError(f"no notebook {str(name)!r} here; this checkout has: {names or 'none yet'}")
+    pages = [*(root / "notebooks").glob("*.md"), *(root / "book").glob("*.md")]
+    names = sorted(page.stem for page in pages if "```{code-cell}" in page.read_text("utf-8"))
+    told = choices(path.stem, names) if names else "it has none yet"
+    raise InputError(f"no notebook {str(name)!r} in this checkout: {told}")
 
 
 def read(path: Path) -> Any:
-    """Read a notebook of either format as a node that papermill can run and Jupyter can open."""
-    # Said outright, since jupytext would take ```python in plain prose for code to execute.
-    form = "md:myst" if path.suffix == ".md" else None
+    """Read a notebook of either format as a node that papermill can run and Jupyter can open.
+
+    Raises:
+        InputError: for what cannot be read, or is no valid notebook.
+    """
     try:
-        node = jupytext.read(path, fmt=form)
-    except (ValueError, OSError) as error:
-        raise InputError(f"{path} is not a notebook that can be read: {error}") from None
-    node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
-    # Papermill writes parameters in this language
-    node.metadata["kernelspec"].setdefault("language", "python")
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".md":
+            # Said outright, since jupytext would take ```python in plain prose for code to execute.
+            node = jupytext.reads(_with_kernel_named(text), fmt="md:myst")
+        else:
+            node = nbformat.reader.reads(text)
+        if node.nbformat != nbformat.current_nbformat:
+            node = nbformat.convert(node, nbformat.current_nbformat)
+        node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
+        # Papermill writes parameters in this language
+        node.metadata["kernelspec"].setdefault("language", "python")
+        with warnings.catch_warnings(action="ignore"):  # of cells without a name, which get one
+            _, node = nbformat.validator.normalize(node)
+        nbformat.validate(node, relax_add_props=True)
+    except Exception as error:  # of three libraries, which raise whatever they run into
+        if is_out_of_memory(error):
+            raise
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        expected = "expected what Jupyter saves, or MyST Markdown"
+        raise InputError(f"{path} is not a notebook that can be read: {said}; {expected}") from None
     return node
+
+
+def _with_kernel_named(text: str) -> str:
+    """A text notebook whose kernel has a name to be shown, which jupytext demands and few pages
+    give.
+    """
+    front = re.match(r"---\n(.*?\n)---\n", text, flags=re.DOTALL)
+    notes = yaml.safe_load(front[1]) if front else None
+    kernel_notes = notes.get("kernelspec") if isinstance(notes, dict) else None
+    if front is None or not isinstance(kernel_notes, dict) or "display_name" in kernel_notes:
+        return text
+    kernel_notes["display_name"] = str(kernel_notes.get("name", "Python 3"))
+    return f"---\n{yaml.safe_dump(notes, allow_unicode=True)}---\n{text[front.end() :]}"
 
 
 def ours(path: Path) -> bool:
@@ -163,7 +216,7 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
     try:
         tree = ast.parse(cell.source)
         tokens = list(tokenize.generate_tokens(io.StringIO(cell.source).readline))
-    except (SyntaxError, tokenize.TokenError) as error:
+    except (SyntaxError, tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"the parameters cell is not valid Python: {error}") from None
     comments = {
         token.start[0]: token.string.lstrip("# ")
@@ -184,7 +237,7 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
                 continue
         try:
             default = ast.literal_eval(value)
-        except ValueError:  # an expression, say 2**7: shown as written
+        except (ValueError, TypeError):  # an expression, say 2**7: shown as written
             default = ast.unparse(value)
         found[name] = Parameter(
             name,
@@ -207,10 +260,7 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
     for name, value in given.items():
         if name not in declared:
             raise InputError(f"unknown parameter {name!r}. {menu}")
-        try:
-            kind = eval(declared[name].kind, dict(vars(typing)))
-        except NameError:  # a type that only the notebook knows admits everything
-            kind = Any
+        kind = _type_of(declared[name])
         for candidate in _readings(value) if isinstance(value, str) else iter([value]):
             with contextlib.suppress(TypeCheckError):
                 values[name] = _fitted(candidate, kind)
@@ -220,6 +270,31 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
                 f"parameter {name} is {value!r}: expected {declared[name].kind}. {menu}"
             )
     return values
+
+
+def _type_of(parameter: Parameter) -> Any:
+    """The type that a parameter is declared with; one that only the notebook knows admits
+    everything.
+
+    Raises:
+        InputError: for what is no type; nothing is called to find out.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(parameter.kind, mode="eval")))
+        if any(isinstance(node, ast.Call) for node in nodes):
+            return Any
+        if all(isinstance(node, TYPE_NODES) for node in nodes):
+            kind = eval(parameter.kind, dict(vars(typing)))
+            if isinstance(kind, str):  # a type in quotes
+                return _type_of(replace(parameter, kind=kind))
+            if kind is None or callable(kind) or typing.get_origin(kind) is not None:
+                return kind
+    except NameError:
+        return Any
+    except (SyntaxError, TypeError, AttributeError, ValueError, RecursionError):
+        pass
+    declared = f"parameter {parameter.name} is declared as {parameter.kind}"
+    raise InputError(f"{declared}: expected a type, such as int or list[int]")
 
 
 def _readings(text: str) -> Iterator[Any]:
@@ -343,27 +418,34 @@ def run(
     timeout: float | None = None,
     progress: bool = False,
     forked: bool = False,
+    failed: Path | None = None,
 ) -> Any:
     """Execute a notebook in the checkout around it, or in its own folder, and write the result to
     `output`.
 
-    After a failure `output` holds the notebook up to the failing cell. `timeout` is in seconds of a
-    single cell. A `forked` kernel comes from a process that has imported the heavy libraries: it
-    pays from the second notebook on.
+    After a failure the notebook up to the failing cell is in `failed`, by default `failed_of` the
+    output, so that the output of an earlier run stays. `timeout` is in seconds of a single cell. A
+    `forked` kernel comes from a process that has imported the heavy libraries: it pays from the
+    second notebook on.
 
     Raises:
         InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is
             there and is not as a run left it.
         NotebookError: if a cell failed otherwise, took too long or lost its kernel.
     """
+    if timeout is not None:
+        above_zero(timeout, "timeout")
     node = read(source)
     values = validate(parameters_of(node), parameters or {})
     output = writable_file(output)
-    if not_ours(output):
-        raise InputError(
-            f"{output} is not an executed notebook as a run left it: move or delete "
-            "it, or give another --output"
-        )
+    failed = failed_of(output) if failed is None else writable_file(failed)
+    for path in (output, failed):
+        if not_ours(path):
+            raise InputError(
+                f"{path} is not an executed notebook as a run left it: move or delete "
+                "it, or give another --output"
+            )
+    target = failed
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
     places = [*_roots_around(source.resolve()), source.resolve().parent]
@@ -371,7 +453,7 @@ def run(
     # above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        return papermill.execute_notebook(
+        executed = papermill.execute_notebook(
             node,
             partial,
             parameters=values,
@@ -383,6 +465,8 @@ def run(
             stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
             cwd=places[0],
         )
+        target = output
+        return executed
     except PapermillExecutionError as error:
         where = f"{source.name}, cell {error.cell_index + 1}, at `{_failing_line(error)}`"
         kind = InputError if error.ename == "InputError" else NotebookError
@@ -401,8 +485,15 @@ def run(
     finally:
         # Nothing was written if the kernel never started, and half of it if the disk was full.
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-            _write(json.loads(partial.read_text(encoding="utf-8")), output)
+            _write(json.loads(partial.read_text(encoding="utf-8")), target)
+            if target != failed and ours(failed):  # of an earlier run
+                failed.unlink()
         partial.unlink(missing_ok=True)
+
+
+def failed_of(output: Path) -> Path:
+    """Where a notebook goes that failed, beside the output of the run that it was."""
+    return output.with_name(f"{output.stem}.failed.ipynb")
 
 
 def _failing_line(error: PapermillExecutionError) -> str:

@@ -154,7 +154,7 @@ def code_of(page: Any) -> dict[str, str]:
     cells = [cell.source for cell in page.cells if cell.cell_type == "code"]
     try:
         imported = imports_of(ast.parse("\n".join(cells)))
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError):
         imported = all_modules()
     modules = import_closure(*EXECUTING, *imported)
     packages = {name.partition(".")[0] for name in modules}

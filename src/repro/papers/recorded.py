@@ -26,7 +26,7 @@ from repro.report.judge import OUTCOMES, SILENT, Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
 from repro.report.tables import KINDS, MISSING, Shown, paper_values
 from repro.rows import recorded_rows, results_folder
-from repro.types import InputError
+from repro.types import InputError, choices
 
 SCORES = (
     r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|"
@@ -137,8 +137,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
     """
     recorded = recorded_rows(experiment)
     if recorded.empty:
-        known = ", ".join(sorted(path.stem for path in results_folder().glob("*.parquet")))
-        raise InputError(f"no recorded rows of {experiment!r}: expected one of {known}")
+        known = sorted(path.stem for path in results_folder().glob("*.parquet"))
+        raise InputError(f"no recorded rows of {experiment!r}: {choices(experiment, known)}")
     said = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
     yield f"{experiment}: {said}; live numbers are on the page of the book"
     # The rows that the paper's table has, beside a network whose numbers are for order
