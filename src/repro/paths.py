@@ -32,7 +32,7 @@ PACKAGE = Path(__file__).resolve().parent
 ASSETS = PACKAGE / "assets"
 BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
-CLAIMS = ASSETS / "claims.csv"
+TABLES = PACKAGE / "papers"  # of claims, a file a document
 DEEPEST = 100
 """Levels of lists and objects in JSON that is read; no file of ours or of a network has ten."""
 

@@ -98,7 +98,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
         made.write(f"notebooks/{name}.md", FRONT + cells)
     for name, code in MODULES.items():
         made.write(f"src/{name}.py", code)
-    made.write("src/repro/assets/claims.csv", "claim\n")
+    made.write("src/repro/papers/a.toml", "[claims]\n")
     made.write("results/rows.parquet", "rows")
     made.write("data/sts/stsb.tsv", "pairs")
     for module in (site, digests):

@@ -71,7 +71,7 @@ CAUSES = {
     "a comment on code": (appended("src/rivals/code.py", "# Why.\n"), set(), ""),
     "a new module": (replaced("src/repro/deep/new.py"), set(), ""),
     "code that executes pages": (replaced("src/repro/book/kernel.py"), PAGES, CODE),
-    "an asset": (replaced("src/repro/assets/claims.csv"), PAGES, "a file beside the code"),
+    "an asset": (replaced("src/repro/papers/a.toml"), PAGES, "a file beside the code"),
     "an asset of another package": (replaced("src/rivals/systems.tsv"), {"sized"}, "a file beside"),
     "recorded rows": (replaced("results/rows.parquet"), PAGES, "results/ changed"),
     "new recorded rows": (replaced("results/more.parquet"), PAGES, "results/ changed"),

@@ -20,8 +20,8 @@ from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.wang import claims_figures as wang_figures
 from repro.papers.zhang import claims as zhang
-from repro.papers.zhang import seconds
 from repro.paths import write_text
+from repro.report.claims import folded
 from repro.report.judge import OUTCOMES, SILENT, Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
 from repro.report.tables import KINDS, MISSING, Shown, paper_values
@@ -54,18 +54,15 @@ def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
-    "wang_figure2": lambda rows: wang_figures.figure2(with_folds(rows)),
+    "wang_figure2": wang_figures.figure2,
     "wang_figure3": wang_figures.figure3,
     "wang_figure4": wang_figures.figure4,
     "wang_table1": wang.table1,
     "wang_table2": wang.table2,
     "wang_table3": wang.table3,
-    "wang_table4": lambda rows: wang.table4(with_folds(rows)),
+    "wang_table4": wang.table4,
     "wang_ablations": wang.ablations,
-    "zhang_figure2": lambda rows: zhang.figure2(with_folds(rows)),
-    "zhang_figure3": lambda rows: zhang.figure3(with_folds(rows)),
-    "zhang_figure4": lambda rows: zhang.figure4(with_folds(rows)),
-    "zhang_table1": seconds.table1,
+    **zhang.JUDGES,
     "sbertlp_table1": sbertlp.table1,
     "sbertlp_table2": sbertlp.table2,
     "sbertlp_table3": sbertlp.table3,
@@ -91,7 +88,8 @@ def recorded_verdicts(document: str = "") -> pd.DataFrame:
     frames = [verdict_frame("recorded", []).assign(page="")]
     for experiment, judge in JUDGES.items():
         if experiment.startswith(document) and len(rows := recorded_rows(experiment)):
-            frames.append(verdict_frame("recorded", judge(rows), rows).assign(page=experiment))
+            measured = judge(with_folds(rows) if folded(experiment) else rows)
+            frames.append(verdict_frame("recorded", measured, rows).assign(page=experiment))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -409,8 +409,8 @@ class Judge:
             )
 
 
-Rule = Judge | Callable[[pd.DataFrame], Iterable[Measurement]]
-"""A declared judgement, or a function where a claim has a form of its own."""
+Rule = Judge | tuple[Judge, ...] | Callable[[pd.DataFrame], Iterable[Measurement]]
+"""A declared judgement, several that are one, or a function where a claim has a form of its own."""
 
 
 def whole(
@@ -429,9 +429,13 @@ def whole(
 
 
 def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Measurement]:
-    """What the rows say of every rule, in their order."""
-    return [
-        m
-        for rule in rules
-        for m in (rule.measure(rows, **options) if isinstance(rule, Judge) else rule(rows))
-    ]
+    """What the rows say of every rule, in their order; of several as one, the smallest value."""
+    found: list[Measurement] = []
+    for rule in rules:
+        if isinstance(rule, Judge):
+            found += rule.measure(rows, **options)
+        elif isinstance(rule, tuple):
+            found += sorted(judge(rule, rows, **options), key=lambda m: m.value)[:1]
+        else:
+            found += rule(rows)
+    return found

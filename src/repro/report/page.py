@@ -19,6 +19,7 @@ from repro import data
 from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
+from repro.report.claims import places_of
 from repro.report.judge import Measurement
 from repro.report.scorecard import (
     full_size_scores,
@@ -175,23 +176,6 @@ def _together(parts: list[Shown]) -> Shown:
     return Shown("".join(part.html for part in parts), "\n\n".join(part.markdown for part in parts))
 
 
-PLACES: dict[str, dict[str, str]] = {
-    "wang": {"": "RoBERTa-base"},
-    "zhang": {
-        "all-MiniLM-L6-v2": "all-mpnet-base-v2",
-        "repro-tiny + SimCSE": "sup-simcse-roberta-large",
-    },
-    "sbertlp": {
-        "repro-tiny": "Sentence-BERT on BERT-base",
-        "all-MiniLM-L6-v2": "Sentence-BERT on BERT-large",
-        "distiluse-base-multilingual-cased-v1": "the Universal Sentence Encoder",
-        "universal-sentence-encoder-multilingual-v3": "the Universal Sentence Encoder",
-    },
-    "ese": {"": "bge-base-en-v1.5"},
-}
-"""By the first word of an experiment: our network, or any for "", to the one that the paper has in
-its place.
-"""
 STATES = {
     "": "as published",
     ", mean of states": "untrained",
@@ -254,9 +238,9 @@ def networks_line(rows: pd.DataFrame) -> str:
     Empty where no network of the rows has another one's place or a recorded score.
     """
     scores, said = full_size_scores(), []
-    places = PLACES.get(str(rows["experiment"].iloc[0]).split("_")[0], {})
+    places = places_of(str(rows["experiment"].iloc[0]))
     for name in (str(name) for name in rows["backbone"].dropna().unique() if ", " not in name):
-        place, network = places.get(name, places.get("")), name.removesuffix(" + SimCSE")
+        place, network = places.get(name, places.get("any")), name.removesuffix(" + SimCSE")
         own = {
             words: scores[network + end] for end, words in STATES.items() if network + end in scores
         }

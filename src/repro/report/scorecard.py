@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from html import escape
@@ -21,6 +21,7 @@ from repro import paths
 from repro.methods import BASELINES
 from repro.objectives import ANGLE_RECIPES
 from repro.paths import is_out_of_memory, replacing
+from repro.report.claims import claims, on_several_pages, record_of
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
 from repro.report.tables import (
     KINDS,
@@ -34,18 +35,11 @@ from repro.report.tables import (
     verdict_pill,
 )
 from repro.rows import recorded_rows
-from repro.types import InputError
 
 log = logging.getLogger(__name__)
 POINT = ["value", "low", "high"]
 # A measurement's side, by the claimed one
 LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}
-
-
-@lru_cache
-def claims() -> pd.DataFrame:
-    """All checkable statements of the five documents."""
-    return pd.read_csv(paths.CLAIMS)
 
 
 def verdict_frame(
@@ -56,13 +50,9 @@ def verdict_frame(
     """Measurements of one kind of number with their verdicts, one line each; their rows say who
     speaks, if given.
     """
-    known = set(claims()["claim_id"])
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):
-        if m.claim_id not in known:
-            raise InputError(
-                f"unknown claim {m.claim_id!r}: claims.csv lists {len(known)}, such as {min(known)}"
-            )
+        record_of(m.claim_id)  # Which has to be known
         lines.append({**asdict(m), "kind": kind, "verdict": m.verdict, "why": m.why})
     columns = [
         "claim_id",
@@ -206,11 +196,8 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     )
     if card is None:
         card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id")
-        card["statement"] += np.where(
-            card["claim_id"].str.match(ON_PAGES),
-            " (this page's part)",
-            "",
-        )
+        elsewhere = card["claim_id"].map(on_several_pages)
+        card["statement"] += np.where(elsewhere, " (this page's part)", "")
     lines = [
         _claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id])
         for claim in card.itertuples()
@@ -291,14 +278,6 @@ def whisker(part: pd.Series) -> str:
     )
 
 
-OWN: dict[str, tuple[str, ...]] = {
-    "WANG": ("roberta-base", "bert-base-uncased"),
-    "ZHANG": ("all-mpnet-base-v2", "sup-simcse-roberta-large", "msmarco-roberta-base-v2"),
-    "LP": ("bert-base-nli-mean-tokens", "bert-large-nli-mean-tokens"),
-    "ESE": ("bge-base-en-v1.5", "UAE-Large-V1", "Qwen1.5-0.5B"),
-    "PROP": ("bert-base-uncased",),
-}
-"""The papers' own networks by the beginning of a claim; on these the printed size is judged."""
 STAND_INS = (
     "all-mpnet-base-v2",
     "e5-small-en",
@@ -327,7 +306,7 @@ def rank(claim: str, networks: str) -> int:
     """How far networks, with commas between them, are from the claim's paper: the farthest
     counts.
     """
-    return max(nearness(name, OWN[claim.split("-")[0]]) for name in networks.split(", "))
+    return max(nearness(name, record_of(claim)["own"]) for name in networks.split(", "))
 
 
 def deep(m: Measurement, scores: Scores) -> str:
@@ -339,7 +318,7 @@ def deep(m: Measurement, scores: Scores) -> str:
 
 def chosen_on_dev(m: Measurement, scores: Scores) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
-    known = {*OWN["ESE"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
+    known = {*record_of(m.claim_id)["own"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
     lacking = [n for n in m.network.split(", ") if Path(n).name not in known]
     return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
 
@@ -379,26 +358,16 @@ def named(what: str, networks: list[str]) -> list[str]:
     return [name for name in found if sum(name in other for other in found) == 1]
 
 
-CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = (
-    (r"ESE-(T1-[34]|F3-|F4-|T2-)", deep, ""),
-    (r"ESE-", chosen_on_dev, ""),
-    (
-        r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T[123]|F[345])-",
-        above_words,
-        "",
-    ),
-    (r"PROP-", above_words, r", stsb, |, sickr, |, Avg\., "),
-    (r"WANG-F2-|LP-F2-", above_words, r"\bstsb\b|\bsickr\b"),
-    (r"WANG-S53-", above_words, r"^STS"),
-    (r"ZHANG-(?!S42-9)", above_words, r"^STS-B"),
-)
-"""Patterns of claims, what they ask of a network (in words what it lacks), and of which parts of
-what was measured.
-"""
-# Claims with parts on several pages
-ON_PAGES = r"WANG-(S53-1|T1-5|T3-6)$|ZHANG-(S42-([15689]|1[0-2])|C-2)$"
-# Claims that speak of three tasks, each on a page of its own
-ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-2])|C-2)$"
+CONDITIONS = {condition.__name__: condition for condition in (deep, chosen_on_dev, above_words)}
+"""What a claim may ask of a network: in words, what the network lacks."""
+
+
+def asked(m: Measurement, scores: Scores) -> str:
+    """What a network lacks of all that the claim asks of it, for what was measured."""
+    record = record_of(m.claim_id)
+    if not re.search(record.get("asked_of", ""), m.what):
+        return ""
+    return "; ".join(filter(None, (CONDITIONS[name](m, scores) for name in record["asks"])))
 
 
 def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
@@ -420,29 +389,23 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
     scores = {name: full_score(known[known["backbone"] == name]) for name in everyone}
     whole = []
     for m in found:
-        own = OWN.get(m.claim_id.split("-")[0], ())
+        record = record_of(m.claim_id)
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         m = replace(m, network=network, generated=bool(generated))
         speakers = network.split(", ")
         # By us; the paper's own training is its profile's
-        trained = not m.claim_id.startswith(("ZHANG-", "LP-"))
         smaller = (
-            trained and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
+            record["trained"]
+            and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
         )
-        same = bool(m.network) and not smaller and all(Path(name).name in own for name in speakers)
-        asked = [
-            lacks
-            for claims, lacks, of in CONDITIONS
-            if re.match(claims, m.claim_id) and re.search(of, m.what)
-        ]
-        unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
-        whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))
+        of_paper = all(Path(name).name in record["own"] for name in speakers)
+        same = bool(m.network) and not smaller and of_paper
+        unmet = m.unmet or asked(m, scores)
+        whole.append(replace(m, scope="same" if same else "substitute", unmet=unmet))
     parts = Counter(m.claim_id for m in whole if not (m.unmet or isnan(m.low)))
     for m in whole:
-        yield replace(
-            m,
-            parts=(3 if re.match(ON_THREE_PAGES, m.claim_id) else 1) * max(1, parts[m.claim_id]),
-        )
+        tasks = record_of(m.claim_id).get("tasks", 1)
+        yield replace(m, parts=tasks * max(1, parts[m.claim_id]))
 
 
 @lru_cache

@@ -1,0 +1,191 @@
+"""Claims as records: one table a document, `repro/papers/NAME.toml`, and what is read from it.
+
+A table begins with what holds of `every` claim of the document. Then come the `places` of its
+networks that ours take, the `experiments` that judge it, each with the function that reads its
+rows, and `words` that stand in its sentences and queries under a name in braces, `{name}`.
+
+A record holds the `statement`, its `place` in the document and what it `asks` of a network, of all
+parts or of those whose text matches `asked_of`. In `folds` stand the experiments where folds of all
+items speak alone, in `tasks` of how many tasks it speaks, each on a page of its own. All of its
+`parts` must hold.
+
+A part says `on` which experiments it is judged and, as fields of a `Judge`, which `rows` decide, in
+which cell, against what. One that needs arithmetic or conditions of its own names a function, `by =
+"levelled"`, to which all that stands beside it is given.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from repro import paths
+from repro.report.judge import (
+    Facts,
+    Judge,
+    Measurement,
+    Rule,
+    average,
+    farthest,
+    highest,
+    judge,
+    lowest,
+    whole,
+)
+from repro.types import InputError
+
+DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
+"""Tables, in the order in which claims are listed."""
+UNITS: dict[str, Callable[[Facts], float]] = {
+    "points lost": lambda facts: -1.0,
+    # The score it is divided by is taken as exact
+    "per cent lost": lambda facts: -100 / float(facts["score"]),
+}
+"""What a lead over full size is told in, other than points."""
+SIDES = {"more_than": 1, "less_than": -1}
+"""Fields that say what a value is compared with, and on which side of it the claim has it."""
+KNOWN = {function.__name__: function for function in (average, farthest, highest, judge, lowest)}
+"""Functions that every table may name."""
+
+Functions = Mapping[str, Any]
+
+
+@cache
+def table(document: str) -> dict[str, Any]:
+    """The table of a document, as it is written."""
+    path = paths.TABLES / f"{document}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def records() -> dict[str, dict[str, Any]]:
+    """The records of all claims by id, each with what holds of every claim of its document."""
+    found = {}
+    for document in DOCUMENTS:
+        for claim, record in table(document)["claims"].items():
+            found[claim] = {**table(document)["every"], **record}
+    return found
+
+
+def record_of(claim: str) -> dict[str, Any]:
+    """The record of one claim; an InputError for an id that no table has."""
+    if claim not in records():
+        known = f"the tables hold {len(records())}, such as {min(records())}"
+        raise InputError(f"unknown claim {claim!r}: {known}")
+    return records()[claim]
+
+
+@cache
+def claims() -> pd.DataFrame:
+    """All checkable statements of the five documents."""
+    columns = ["paper", "place", "statement"]
+    listed = pd.DataFrame.from_dict(records(), orient="index")[columns]
+    return listed.rename_axis("claim_id").reset_index()
+
+
+def places_of(experiment: str) -> dict[str, str]:
+    """Our networks, or `any`, to those of the paper that an experiment is of in whose place they
+    stand.
+    """
+    document = experiment.split("_")[0]
+    return table(document).get("places", {}) if document in DOCUMENTS else {}
+
+
+def on_several_pages(claim: str) -> bool:
+    """Whether parts of a claim are judged on other pages, too."""
+    return len({name for part in record_of(claim)["parts"] for name in part["on"]}) > 1
+
+
+def folded(experiment: str) -> list[str]:
+    """The claims of which in an experiment folds of all items speak alone."""
+    document, _, name = experiment.partition("_")
+    listed = table(document)["claims"].items()
+    return [claim for claim, record in listed if name in record.get("folds", ())]
+
+
+def judges_of(document: str, *namespaces: Functions) -> dict[str, Callable[..., list[Measurement]]]:
+    """By experiment, what judges its rows; the namespaces hold the functions that the table
+    names.
+    """
+    known = dict(KNOWN)
+    for functions in namespaces:
+        known |= functions
+    found: dict[str, Callable[..., list[Measurement]]] = {}
+    for name, experiment in table(document)["experiments"].items():
+        rules = list(rules_of(document, name, known))
+        read = partial(function_of(experiment["read"], known), rules)
+        alone = folded(f"{document}_{name}")
+        found[f"{document}_{name}"] = partial(whole, read, alone) if alone else read
+    return found
+
+
+def rules_of(document: str, experiment: str, functions: Functions) -> Iterator[Rule]:
+    """The rules of all parts that are judged on an experiment, in the order of the table.
+
+    A part with `for_each` is a rule for each of the words that it lists; if it is to be told at the
+    `smallest` of them, these are one rule.
+    """
+    given = table(document)
+    shared = {**given.get("words", {}), **given["experiments"][experiment]}
+    for claim, record in given["claims"].items():
+        for part in record["parts"]:
+            if experiment not in part["on"]:
+                continue
+            fields = {
+                name: part[name] for name in part if name not in ("on", "for_each", "smallest")
+            }
+            listed = part.get("for_each", {})
+            rules = []
+            for chosen in product(*listed.values()):
+                words = shared | dict(zip(listed, chosen, strict=True))
+                rules.append(rule_of(claim, filled(fields, words), functions))
+            yield from [tuple(rules)] if part.get("smallest") else rules
+
+
+def filled(value: Any, words: Mapping[str, str]) -> Any:
+    """What a field says, with the words of these names in place of the names in braces."""
+    if isinstance(value, dict):
+        return {name: filled(inner, words) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, words) for inner in value]
+    if isinstance(value, str):
+        for name, word in words.items():
+            value = value.replace(f"{{{name}}}", word)
+    return value
+
+
+def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
+    """The rule of one part: what its function measures, or a `Judge` of its fields.
+
+    `printed` is a number or the name of what computes it; other numbers stand as they are.
+    """
+    given = dict(fields)
+    if "printed" in given:
+        printed = given.pop("printed")
+        given["paper"] = function_of(printed, functions)() if isinstance(printed, dict) else printed
+    if "each" in given:
+        given["each"] = function_of(given["each"], functions)
+    if "by" in given:
+        return function_of({**given, "claim": claim}, functions)
+    if "cell" in given:
+        given["pick"] = function_of(given.pop("cell"), functions)
+    if "unit" in given:
+        given["scale"] = UNITS[given.pop("unit")]
+    if "over" in given:
+        given["over"] = tuple(given["over"])
+    for side in SIDES:
+        if side in given:
+            given |= {"null": given.pop(side), "direction": SIDES[side]}
+    return Judge(claim, **given)
+
+
+def function_of(said: str | Mapping[str, Any], functions: Functions) -> Callable[..., Any]:
+    """The function that a table names, with the arguments that stand beside its name, if any do."""
+    arguments = {"by": said} if isinstance(said, str) else dict(said)
+    name = arguments.pop("by")
+    if name not in functions:
+        raise InputError(f"a table of claims names {name!r}: expected a function of its document")
+    return partial(functions[name], **arguments)
