@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file
+from scipy.sparse import csr_array
 
 from repro.digests import digest
 from repro.models.encoder import LayerlessEncoder
@@ -77,7 +78,7 @@ class WordLlama(LayerlessEncoder):
     def _means(self, batches: Iterator[list[str]]) -> Iterator[Array]:
         """Mean token vectors of every batch of texts."""
         for batch in batches:
-            read = self.tokenizer.encode_batch(batch, add_special_tokens=False)
+            read = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             ids = [encoding.ids for encoding in read]
             lengths = np.array([len(row) for row in ids])
             if not lengths.all():
@@ -85,6 +86,12 @@ class WordLlama(LayerlessEncoder):
                     f"{batch[int(np.argmin(lengths))]!r} has no token for {WORDLLAMA}: "
                     "nothing to pool, drop it"
                 )
-            first_tokens = np.cumsum(lengths) - lengths
-            sums = np.add.reduceat(self.vectors[np.concatenate(ids)], first_tokens, axis=0)
-            yield sums / lengths[:, None].astype(np.float32)
+            tokens = np.concatenate(ids)
+            ends = np.r_[0, np.cumsum(lengths)]
+            # A row of this matrix counts the tokens of a text, so that the product sums them
+            # without a copy of every token's vector.
+            counts = csr_array(
+                (np.ones(len(tokens), np.float32), tokens, ends),
+                shape=(len(batch), len(self.vectors)),
+            )
+            yield counts @ self.vectors / lengths[:, None].astype(np.float32)
