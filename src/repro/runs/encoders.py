@@ -13,6 +13,7 @@ from repro.digests import digest
 from repro.models.encoder import Encoder, SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
+from repro.models.wordllama import WORDLLAMA, WordLlama, wordllama_identity
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.lines import TextTable
 from repro.sets import DataSet, all_texts
@@ -226,6 +227,8 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
         elif name == USE:
             yield Named(USE, UniversalSentenceEncoder, use_identity())
+        elif name == WORDLLAMA:
+            yield Named(WORDLLAMA, WordLlama, wordllama_identity())
         else:
             pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
             load = partial(SentenceEncoder.load, name, pooling=pooling)

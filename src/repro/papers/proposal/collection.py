@@ -139,15 +139,25 @@ class Nearest:
         lower row.
         """
         queries, k = self.cosines.shape
-        query, column = np.nonzero(cosines > self.cosines[:, -1:])
-        owner = np.concatenate([np.repeat(np.arange(queries), k), query])
-        values = np.concatenate([self.cosines.ravel(), cosines[query, column]])
-        rows = np.concatenate([self.rows.ravel(), first_row + column])
-        order = np.lexsort((rows, -values, owner))
-        starts = np.searchsorted(owner[order], np.arange(queries))
-        kept = order[starts[:, None] + np.arange(k)]  # Every query has its k old entries at least.
-        self.cosines = values[kept]
-        self.rows = rows[kept]
+        nearer = cosines > self.cosines[:, -1:]
+        if np.count_nonzero(nearer) > 2 * queries * k:
+            # As of the first documents: most are behind the k nearest of this very piece.
+            nearer &= cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
+        query, column = np.divmod(np.flatnonzero(nearer), cosines.shape[1])
+        if not len(query):
+            return
+        counts = np.bincount(query, minlength=queries)
+        place = k + np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        values = np.full((queries, k + int(counts.max())), -np.inf, np.float32)
+        rows = np.full(values.shape, -1, np.int64)
+        values[:, :k] = self.cosines
+        rows[:, :k] = self.rows
+        values[query, place] = cosines[query, column]
+        rows[query, place] = first_row + column
+        # What is known stands before what is new, and both by row: a stable order keeps ties so.
+        order = np.argsort(-values, axis=1, kind="stable")[:, :k]
+        self.cosines = np.take_along_axis(values, order, axis=1)
+        self.rows = np.take_along_axis(rows, order, axis=1)
 
 
 @dataclass(eq=False)
@@ -168,7 +178,8 @@ class Search:
             return
         cosines = self.questions @ C.T
         for number, of_gold in enumerate(self.gold_cosines):
-            self.ahead[number] += (cosines[number] > of_gold[:, None]).sum(axis=1)
+            nearer = [np.count_nonzero(cosines[number] > cosine) for cosine in of_gold]
+            self.ahead[number] += np.array(nearer)
 
     def kept(self, truth: NDArray[np.int64], depth: int) -> Array:
         """Share of each query's true neighbours among its first `depth`."""
