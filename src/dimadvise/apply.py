@@ -6,13 +6,14 @@ its digest before the file gets its name, and the rows it was made from by a dig
 a shard is there whole, as it was written and made from the rows that the input has now, or it is
 made; what was made from other rows is removed before anything is written, so that a folder never
 holds old and new. A file that the manifest does not prove to be ours is left alone. Where the input
-names its rows, each shard has its ids beside it.
+names its rows, each shard has its ids beside it. The map lies there too: without it nobody could
+ask for the vectors once the folder of the advice holds another.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,8 +37,8 @@ from repro.types import InputError, check_dim
 MANIFEST = "vectors.json"
 OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")
 """Names of all files of shards, and of no others."""
-FORMAT = 2  # of the manifest
-AGREEING = ("format", "dim", "level", "compared", "rows_per_shard", "advice")
+FORMAT = 3  # of the manifest
+AGREEING = ("format", "dim", "level", "compared", "rows_per_shard", "column", "advice")
 """What a run that goes on has in common with the one before."""
 
 
@@ -127,7 +128,7 @@ def apply(
             f"{len(deployment.transform.matrix)}: give "
             "vectors of the same encoder"
         )
-    weights = [name for name in ("reducer.safetensors", deploy.CODES) if (advice / name).is_file()]
+    weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
         "format": FORMAT,
         "rows": rows,
@@ -135,17 +136,25 @@ def apply(
         "level": deployment.level,
         "compared": [deployment.similarity, deployment.transform.unit],
         "rows_per_shard": rows_per_shard,
+        "column": column,
         "input": {"path": str(source.path), "columns": width, "kind": source.vectors.kind},
         "advice": {name: sha256(advice / name) for name in weights},
     }
     writable_folder(output).mkdir(parents=True, exist_ok=True)
     try:
         with locked(output / f".{MANIFEST}.lock", timeout=0):
-            _write_shards(deployment, source, output, plan)
+            shards = _write_shards(deployment, source, output, plan, advice)
     except Timeout:
         raise InputError(
             f"{output} is being written by another process: wait for it, or give another output"
         ) from None
+    made_of = ", ".join(name for name, _, _ in source.files[:3])
+    more = ", …" * (len(source.files) > 3)
+    say(f"{output}: {rows:,} rows of {made_of}{more} in {_counted(shards, 'shard')}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _at_level(deployment: Deployment, level: str) -> Deployment:
@@ -165,8 +174,11 @@ def _write_shards(
     source: Source,
     output: Path,
     plan: dict[str, Any],
-) -> None:
-    """Keep the shards that were made from the rows of now, remove all others, and make the rest."""
+    advice: Path,
+) -> int:
+    """Keep the shards that were made from the rows of now, remove all others, and make the rest;
+    how many there are.
+    """
     path_before, before = _manifest(output, plan)
     known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
     _refuse_foreign(output, known)
@@ -188,6 +200,7 @@ def _write_shards(
             f"{output} holds shards of {path_before}, and {len(stale)} of its files would be "
             f"replaced by others of {source.path}: give another output"
         )
+    _keep_map(advice, output, plan["advice"])
     for path in stale:
         path.unlink()
     if before and kept != before:
@@ -195,7 +208,8 @@ def _write_shards(
     if kept:
         say(f"{len(kept)} of {len(shards)} shards are there")
     if stale:
-        say(f"{len(stale)} files were made from other rows, and are removed")
+        were = "were" if len(stale) > 1 else "was"
+        say(f"{_counted(len(stale), 'file')} {were} made from other rows: made again from these")
     missing = [shard for shard in shards if shard.name not in kept]
     for shard in progress_bar(missing, show=True, unit="shard"):
         with ExitStack() as files:  # They get their names when it ends, and only if all is well.
@@ -215,6 +229,25 @@ def _write_shards(
             rows = [shard.start, shard.stop]
             kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
             _write_manifest(output, plan, kept)
+    return len(shards)
+
+
+def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
+    """Put the map that shards are made by beside them, before the first of them.
+
+    Raises:
+        InputError: where files of these names are others.
+    """
+    for name in (*tensors, deploy.NOTE):
+        content = (advice / name).read_bytes()
+        there = output / name
+        if there.exists() and there.read_bytes() == content:
+            continue
+        if there.exists():
+            wanted = "nothing is overwritten, give another output"
+            raise InputError(f"{there} is not the file of {advice}: {wanted}")
+        with replacing(there) as partial:
+            partial.write_bytes(content)
 
 
 def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -150,6 +150,9 @@ def advise(request: Request) -> int:
     target = request.target
     if (request.embeddings is None) == (request.encoder is None):
         raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
+    given = request.embeddings if isinstance(request.embeddings, Path) else None
+    if given and given.is_dir() and request.output.is_dir() and given.samefile(request.output):
+        raise InputError(f"the output {given} is the input: expected another folder")
     case, asked, origin = _opened(request)
     fewer = "or search fewer rows by --sample"
     with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):

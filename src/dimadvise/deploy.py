@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from dimadvise.files import read_json
+from dimadvise.files import MAPS, read_json
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import (
     BITS,
@@ -37,7 +37,8 @@ from repro.types import InputError, one_of, optional, unit_rows
 
 Vectors: TypeAlias = NDArray[np.float32]
 SIMILARITIES = ("cosine", "ip", "l2")
-WEIGHTS, CODES, NOTE = "reducer.safetensors", "codes.safetensors", "reducer.json"
+NOTE = "reducer.json"
+WEIGHTS, CODES = MAPS
 # Files, and under what the note has their digests
 TENSORS = {WEIGHTS: "sha256", CODES: "codes_sha256"}
 FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}

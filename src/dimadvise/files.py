@@ -42,6 +42,8 @@ A_LINE_EACH = "expected one vector, or one object with a vector, on each line"
 JSON_NUMBERS = "JSON numbers"  # the kind of numbers that are written out
 BASE64 = re.compile(r"[A-Za-z0-9+/]{80,}={0,2}")
 Name: TypeAlias = int | str | None
+MAPS = ("reducer.safetensors", "codes.safetensors")
+"""Files of tensors that an advice leaves in a folder, which are no vectors."""
 
 
 class NoMatrixError(InputError):

@@ -19,6 +19,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from dimadvise.files import (
+    MAPS,
     NUMBERS,
     JsonLines,
     Matrix,
@@ -142,7 +143,8 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
-    return sorted((file for file in there if form_of(file) in FORMS), key=_numbered)
+    vectors = [file for file in there if form_of(file) in FORMS and file.name not in MAPS]
+    return sorted(vectors, key=_numbered)
 
 
 def form_of(path: Path) -> str:

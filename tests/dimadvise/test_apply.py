@@ -28,10 +28,11 @@ def case(tmp_path):
     return X, made, (tmp_path / "X.npy", tmp_path / "advice", tmp_path / "out")
 
 
-def test_shards_hold_every_row_in_order(case):
+def test_shards_hold_every_row_in_order(case, capsys):
     X, made, paths = case
     apply(*paths, rows_per_shard=300)
     shards = sorted(paths[2].glob("*.npy"))
+    assert "1,000 rows of X.npy in 4 shards" in capsys.readouterr().out
     assert [len(np.load(shard)) for shard in shards] == [300, 300, 300, 100]
     sizes = [shard.stat().st_size - np.load(shard).nbytes for shard in shards]
     assert len(set(sizes)) == 1 and sizes[0] < 200, "a header, and nothing behind the rows"
@@ -423,6 +424,37 @@ def test_two_processes_do_not_write_the_same_folder(case, monkeypatch):
     def meanwhile(*_):
         with pytest.raises(InputError, match="written by another process"):
             apply(*paths)
+        return 1
 
     monkeypatch.setattr(applying, "_write_shards", meanwhile)
     apply(*paths)
+
+
+def test_the_map_lies_beside_the_shards_and_is_taken_for_no_vectors(case):
+    X, made, (vectors, advice, output) = case
+    apply(vectors, advice, output, level="float32")
+    other = deployed(level="int4")
+    shutil.rmtree(advice)
+    deploy.write(advice, other)
+    kept = deploy.read(output)
+    np.testing.assert_array_equal(kept.codes(X), made.codes(X))
+    assert open_vectors(output).shape == (1000, DIM)
+    with pytest.raises(InputError, match="differs in advice"):
+        apply(vectors, advice, output, level="float32")
+    (output / deploy.NOTE).write_text("{}")
+    shutil.rmtree(advice)
+    deploy.write(advice, made)
+    with pytest.raises(InputError, match=r"is not the file of .*advice: nothing is overwritten"):
+        apply(vectors, advice, output, level="float32")
+
+
+def test_vectors_of_another_column_replace_none(case, tmp_path):
+    X, _, (_, advice, output) = case
+    table = tmp_path / "X.parquet"
+    columns = {name: pa.array(list(rows)) for name, rows in (("a", X), ("b", X + 1))}
+    pq.write_table(pa.table(columns), table)
+    apply(table, advice, output, column="a")
+    before = (output / "part-00000.npy").read_bytes()
+    with pytest.raises(InputError, match="differs in column: give another output"):
+        apply(table, advice, output, column="b")
+    assert (output / "part-00000.npy").read_bytes() == before
