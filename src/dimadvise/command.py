@@ -236,27 +236,30 @@ def _refuse(owner: str, options: Mapping[str, Any]) -> None:
 
 
 def _refuse_foreign(output: Path) -> None:
-    """Before hours of work: refuse to write over files of these names that no earlier advice
-    wrote.
+    """Before hours of work: refuse to write over files of these names that no earlier advice wrote,
+    or that were changed since.
     """
-    from dimadvise.deploy import check_ours
-    from dimadvise.files import read_json
+    from dimadvise.deploy import check_ours, read_sealed
+    from repro.store import sha256
 
     there = [name for name in WRITTEN if (output / name).exists()]
     if not there:
         return
-    ours = False
-    with suppress(OSError, InputError):
-        report = read_json((output / WRITTEN[0]).read_bytes(), WRITTEN[0])
-        if isinstance(report, dict) and {"answer", "options", "target"} <= set(report):
-            ours = True
-    if ours:
-        check_ours(output)
-        return
-    raise InputError(
-        f"{output / there[0]} was written by no advice: give another --output, "
-        "nothing is overwritten"
-    )
+    pages: list[str] = []
+    with suppress(OSError, InputError, KeyError, TypeError):
+        pages = list(read_sealed(output / WRITTEN[0])["page"])
+    if not pages:
+        raise InputError(
+            f"{output / there[0]} was written by no advice, or has changed since: move it away or "
+            "give another --output, nothing is overwritten"
+        )
+    page = output / WRITTEN[1]
+    if page.exists() and sha256(page) not in pages:
+        raise InputError(
+            f"{page} has changed since it was written: move it away or give another --output, "
+            "nothing is overwritten"
+        )
+    check_ours(output)
 
 
 def _encoded(
@@ -369,6 +372,7 @@ def _advise(
         predicted=labelled.predicted if labelled is not None and what == "retain" else (),
     )
     report.write(output / WRITTEN[1], told, usage(output, deployment) if deployment else "")
+    replaced = (output / deploy.NOTE).exists()
     deploy.remove(output)  # An earlier advice may have had an answer where this one has none.
     say(report.headline(told))
     for line in report.explanation(told):
@@ -379,6 +383,10 @@ def _advise(
             note["compared_by"] = "classifier"
         note["fitted_on"] = labelled.rows if labelled is not None and judges else found.fitted
         _write_map(request, deployment, found, row, note)
+    if replaced:
+        say(
+            f"replaced: the map of an earlier advice in {output}; what was put through it has a copy"
+        )
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
 
 

@@ -2,6 +2,7 @@
 as JSON.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from repro.report.figures import (
     series_handles,
     styled,
 )
+from repro.store import sealed, sha256
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 MEANS = {
@@ -383,8 +385,13 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     told["shares"] = (
         [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
     )
-    write_text(path.with_suffix(".json"), json.dumps(told, ensure_ascii=False, indent=1))
-    write_text(path, page(found, usage))  # last: by the JSON a folder that a kill left is known
+    text = page(found, usage)
+    # Last comes the page: by the JSON a folder that a kill left is known, with the old page or new.
+    before = [sha256(path)] if path.is_file() else []
+    told["page"] = [hashlib.sha256(text.encode()).hexdigest(), *before]
+    note = json.dumps(sealed(told), ensure_ascii=False, indent=1)
+    write_text(path.with_suffix(".json"), note)
+    write_text(path, text)
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

@@ -226,7 +226,10 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
     )
     (tmp_path / "report.html").write_text("a stranger's")
     refused = repro("advise", tmp_path / "X.npy", "--output", tmp_path, ends=2)
-    assert "report.html was written by no advice: give another --output" in refused.err
+    assert (
+        "report.html was written by no advice, or has changed since: move it away or give another"
+        in refused.err
+    )
     assert (tmp_path / "report.html").read_text() == "a stranger's"
     for content in ("[" * 100_000, '["answer", "options", "target"]', '{"answer": 1}'):
         (tmp_path / "report.json").write_text(content)
@@ -239,6 +242,13 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
         said = repro("advise", tmp_path / f"{name}.npy", "--output", out, *more)
         assert ("Keep the vectors as they are" not in said.out) == chosen
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
+    for name in ("report.html", "report.json"):
+        before = (out / name).read_text()
+        (out / name).write_text(before.replace("answer", "answered", 1) + "<!-- mine -->")
+        refused = repro("advise", tmp_path / "X.npy", "--output", out, ends=2)
+        assert f"{name}" in refused.err and "changed since" in refused.err
+        assert (out / name).read_text() != before, "what was edited stays"
+        (out / name).write_text(before)
 
 
 def test_no_map_has_seen_what_it_is_judged_by():
