@@ -5,6 +5,7 @@ matrix.
 import ast
 import contextlib
 import inspect
+import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -277,10 +278,16 @@ def reduce(
             )
     rows = np.concatenate(fitted) if fitted else X
     clock = [time.perf_counter()]
-    if fitted:
-        reducer.fit(rows)
-        clock.append(time.perf_counter())
-    Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
+    try:
+        if fitted:
+            reducer.fit(rows)
+            clock.append(time.perf_counter())
+        Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
+    except InputError as error:
+        # The contract of scikit-learn has the name, whoever types the command the option
+        raise InputError(
+            re.sub(r"\bn_components\b", OPTIONS["n_components"], str(error))
+        ) from error
     clock.append(time.perf_counter())
     said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
     write_matrix(output, Y)
@@ -290,7 +297,13 @@ def reduce(
             if method == "kpca"
             else "of their variance"
         )
-        said += f", {100 * float(shares.sum()):.2f} % {where} kept"
+        kept = float(shares.sum())
+        if kept < 0:  # of an autoencoder that was trained on few rows or briefly
+            said += (
+                ", none of their variance kept: their mean is nearer to them than what is rebuilt"
+            )
+        else:
+            said += f", {100 * kept:.2f} % {where} kept"
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
         f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted "
