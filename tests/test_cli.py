@@ -154,6 +154,11 @@ ONLY_BY = "is not read by the objective"
         ),
         ("advice", "unknown verb 'advice': choose one of book, run, "),
         ("advice", "(did you mean advise?)"),
+        ("train --workers 0", "workers is 0: expected at least 1"),
+        (
+            "encode --encoder= --texts stsb --output {tmp}/X.npy",
+            "the name of a network is empty: expected a name, a folder or a hub id",
+        ),
         ("book --only playgroud", "no page 'playgroud' in _toc.yml: did you mean playground?"),
         ("data fetch", "fetch needs a dataset name"),
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),

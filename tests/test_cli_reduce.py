@@ -73,6 +73,22 @@ def test_a_reducer_that_is_registered_is_offered_without_another_list(
     np.testing.assert_array_equal(np.load(output), np.load(files[0])[:, :6])
 
 
+def test_a_reduction_that_keeps_no_variance_is_not_told_a_share_of_it(repro, tmp_path, monkeypatch):
+    class Worse(Truncate):
+        def _learn(self, X):
+            super()._learn(X)
+            self.explained_variance_ratio_ = np.array([-1.4851])
+
+    monkeypatch.setitem(REDUCERS, "worse", Worse)
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).standard_normal((9, 4)))
+    out, _ = repro(
+        f"reduce --method worse --dim 2 --input {tmp_path}/X.npy --output {tmp_path}/Y.npy"
+    )
+    assert (
+        "none of their variance kept: their mean is nearer to them than" in out and "%" not in out
+    )
+
+
 def test_cutting_says_whether_the_vectors_look_trained_for_it(repro, tmp_path):
     plain = np.random.default_rng(0).standard_normal((300, 24)).astype(np.float32)
     steep = plain * 0.7 ** np.arange(24, dtype=np.float32)
@@ -124,6 +140,12 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
     ("options", "message"),
     [
         ("sbertlp --dim 3 --fit-on {tmp}/G.npy", "n_neighbors is 30: expected 1 to 19"),
+        ("pca --dim 128", "error: --dim is 128: expected 1 to 12 ("),
+        ("pca --dim 0 --fit-on {tmp}/G.npy", "error: --dim is 0: expected 1 to 12 ("),
+        *(
+            (f"{method} --dim 2 --input {{tmp}}/equal.npy", "all 9 rows of X are equal")
+            for method in ("isomap", "sbertlp", "kpca")
+        ),
         ("pca --dim 3 --param whiten", "--param 'whiten': expected KEY=VALUE"),
         ("lle --dim 3 --param reg=abc", "reg is 'abc': expected float, such as 0.001"),
         ("lle --dim 3 --param reg=1 --param reg=2", "--param reg is given twice"),
@@ -152,6 +174,7 @@ def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_
     broken[7, 2] = np.nan
     arrays = {
         "narrow": np.ones((9, 5)),
+        "equal": np.ones((9, 5)),
         "nan": broken,
         "words": np.array([["ab"]]),
         "objects": np.array([[{}]]),

@@ -180,6 +180,8 @@ def check_dim(dim: Any, *, limit: int | None = None, what: str = "dim") -> int:
     """Return `dim` as an int, or raise an InputError if it is no whole number from 1 to `limit`."""
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
         raise InputError(f"{what} is {dim!r}: expected a whole number of at least 1")
+    if limit is not None and limit < 1:
+        raise InputError(f"{what} is {dim}: no number is possible here")
     if dim < 1 or (limit is not None and dim > limit):
         bound = "at least 1" if limit is None else f"1 to {limit}"
         raise InputError(f"{what} is {dim}: expected {bound}")

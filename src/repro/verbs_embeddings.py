@@ -5,6 +5,7 @@ matrix.
 import ast
 import contextlib
 import inspect
+import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -277,20 +278,15 @@ def reduce(
             )
     rows = np.concatenate(fitted) if fitted else X
     clock = [time.perf_counter()]
-    if fitted:
-        reducer.fit(rows)
-        clock.append(time.perf_counter())
-    Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
+    with options_in_errors():
+        if fitted:
+            reducer.fit(rows)
+            clock.append(time.perf_counter())
+        Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
     clock.append(time.perf_counter())
     said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
     write_matrix(output, Y)
-    if (shares := getattr(reducer, "explained_variance_ratio_", None)) is not None:
-        where = (
-            "of the variance in the kernel's feature space"
-            if method == "kpca"
-            else "of their variance"
-        )
-        said += f", {100 * float(shares.sum()):.2f} % {where} kept"
+    said += variance_kept(method, reducer)
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
         f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted "
@@ -300,6 +296,28 @@ def reduce(
     if isinstance(reducer, Truncate) and dim < X.shape[1] and len(X) >= FEWEST:
         say(how_cutting_does(X))
     return 0
+
+
+@contextlib.contextmanager
+def options_in_errors() -> Iterator[None]:
+    """Let errors of a reducer, which has a name by scikit-learn's contract, name the option."""
+    try:
+        yield
+    except InputError as error:
+        said = re.sub(r"\bn_components\b", OPTIONS["n_components"], str(error))
+        raise InputError(said) from error
+
+
+def variance_kept(method: str, reducer: Any) -> str:
+    """How much variance a fitted reducer keeps; empty where that means nothing."""
+    shares = getattr(reducer, "explained_variance_ratio_", None)
+    if shares is None:
+        return ""
+    kept = float(shares.sum())
+    if kept < 0:  # of an autoencoder that was trained on few rows or briefly
+        return ", none of their variance kept: their mean is nearer to them than what is rebuilt"
+    of_kernel = "of the variance in the kernel's feature space"
+    return f", {100 * kept:.2f} % {of_kernel if method == 'kpca' else 'of their variance'} kept"
 
 
 def how_cutting_does(X: Array) -> str:

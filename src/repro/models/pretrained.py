@@ -134,6 +134,8 @@ def locate(name_or_path: str) -> Path:
     Raises:
         InputError: for an unknown name or bytes that are not the published ones.
     """
+    if not name_or_path.strip():
+        raise InputError("the name of a network is empty: expected a name, a folder or a hub id")
     if name_or_path in SHIPPED:
         return paths.BACKBONES / name_or_path
     if name_or_path == MINILM:

@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist
 
 from repro.reducers.linear import right_singular_vectors, shares
 from repro.reducers.neighbors import RowIndex, blocks_of, square_norms
-from repro.reducers.reducer import Reducer, check_memory, check_size
+from repro.reducers.reducer import Reducer, check_memory, check_size, check_unequal
 from repro.reducers.spectral import WIDTH, block_lanczos, orient
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
@@ -196,8 +196,7 @@ class KPCA(Reducer):
         one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
         check_dim(self.degree, what="degree")
         count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
-        if not np.ptp(X, axis=0).any():
-            raise InputError(f"all {n} rows of X are equal: there is no component to find")
+        check_unequal(X)
         self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
         self.shift_ = 0.0
         # distances do not move with the origin, and from the middle of the rows they lose least to

@@ -26,7 +26,7 @@ from repro.reducers.neighbors import (
     nearest,
     weight_matrix,
 )
-from repro.reducers.reducer import Reducer, check_memory, check_size
+from repro.reducers.reducer import Reducer, check_memory, check_size, check_unequal
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, one_of
 
@@ -114,6 +114,7 @@ class Isomap(Reducer):
         n = len(X)
         k = check_size(self.n_neighbors, n - 1, f"n - 1 of {n} rows", "n_neighbors")
         count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
+        check_unequal(X)
         check_memory(n, 24 * n * n)  # paths, their squares, and what centres those
         self.fitted_ = X
         self.distances_ = shortest_path(neighbor_graph(X, k), method="D", directed=True)
@@ -242,6 +243,8 @@ class SBERTLP(LLE):
     dedupe: bool = True
 
     def _to_fit(self, X: Array) -> Array:
+        if self.dedupe:
+            check_unequal(X)
         # The first of equal rows
         kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))
         dropped = len(X) - len(kept)

@@ -100,6 +100,12 @@ def check_not_vanishing(X: Array) -> Array:
     return X
 
 
+def check_unequal(X: Array) -> None:
+    """Raise an InputError if all rows of X (n, D) are equal."""
+    if not np.ptp(X, axis=0).any():
+        raise InputError(f"all {len(X)} rows of X are equal: there is no component to find")
+
+
 def check_size(size: Any, limit: int | None, why: str, what: str = "n_components") -> int:
     """A size as an int in 1 … limit; the error gives the limit and where it comes from."""
     try:

@@ -36,7 +36,7 @@ from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
 from repro.training.nli import softmax_over_pairs
 from repro.training.simcse import contrastive
-from repro.types import InputError
+from repro.types import InputError, check_dim
 
 LOSSES: dict[str, MakeLoss] = {
     "simcse": contrastive,
@@ -197,7 +197,9 @@ def train_all(
     missing = [
         c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()
     ]
-    count = min(workers or (1 if torch.cuda.is_available() else cpu_count()), len(missing))
+    usual = 1 if torch.cuda.is_available() else cpu_count()
+    lanes = usual if workers is None else check_dim(workers, what="workers")
+    count = min(lanes, len(missing))
     if count > 1:
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
