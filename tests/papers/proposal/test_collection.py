@@ -16,8 +16,10 @@ from repro.papers.proposal.collection import (
     all_ways,
     collection_rows,
     draw_texts,
+    held_out,
     law_errors,
     laws,
+    statement,
     with_setting,
 )
 from repro.reducers import make_reducer
@@ -171,3 +173,19 @@ def test_a_law_of_small_collections_is_near_what_a_larger_one_keeps(grown):
 def test_errors_are_those_of_the_size_that_was_held_out(grown):
     errors = law_errors(grown, largest=1_500, judged=1_500, form="straight")
     assert errors["rms_same"].item() == 0 and 0 < errors["rms"].item() < 6
+
+
+def test_a_law_is_judged_in_a_collection_ten_times_larger():
+    assert held_out([1_000, 3_000, 10_000, 30_000, 100_000]) == (10_000, 100_000)
+    assert held_out([1_000, 3_000, 10_000, 29_000]) == (10_000, 29_000)
+    assert held_out([1_000, 3_000, 10_000]) is None
+
+
+def test_the_statement_has_half_and_fewest_dimensions_in_both_collections(grown):
+    said = statement(grown)
+    for dim in (6, 2):
+        for size in (120, 1_500):
+            kept = value(grown, "SVD", dim, f"float32, {size:,} vectors")
+            assert f"{100 * kept:.1f} % [" in said
+    assert said.startswith("Of the ten nearest by all 12 dimensions of made, among 120 and")
+    assert statement(grown[:0]) == "No rows are recorded."

@@ -424,6 +424,7 @@ def with_setting(rows: pd.DataFrame) -> pd.DataFrame:
         level=words["level"],
         vectors=words["vectors"].str.replace(",", "").astype("int64"),
         candidates=words["candidates"].fillna(str(NEIGHBOURS)).astype("int64"),
+        full=full.astype("int64"),
         share=rows["dim"].astype("float64") / full.astype("float64"),
     )
 
@@ -479,3 +480,41 @@ def law_errors(rows: pd.DataFrame, *, largest: int, judged: int, form: str) -> p
             }
         )
     return pd.DataFrame(lines)
+
+
+def held_out(sizes: Sequence[int]) -> tuple[int, int] | None:
+    """The size up to which a law is fitted and the one by which it is judged: the largest, and one
+    some ten times smaller with two below it; None if there are none such.
+    """
+    *known, judged = sorted(set(sizes))
+    if len(known) < 3:
+        return None
+    return min(known[2:], key=lambda size: abs(np.log10(judged / size) - 1)), judged
+
+
+def statement(rows: pd.DataFrame) -> str:
+    """What half and the smallest share of the dimensions keep, in the smallest and the largest
+    collection, of the encoder that was searched in the largest one.
+
+    Args:
+        rows: as `with_setting` gives them.
+    """
+    kept = rows[(rows["metric"] == "neighbours_kept") & (rows["candidates"] == NEIGHBOURS)]
+    kept = kept[(kept["method"] == REDUCER_NAMES["svd"]) & (kept["level"] == "float32")]
+    if kept.empty:
+        return "No rows are recorded."
+    own = kept[kept["backbone"] == kept.loc[kept["vectors"].idxmax(), "backbone"]]
+    sizes = [int(own["vectors"].min()), int(own["vectors"].max())]
+    said = []
+    for dim in (int(own["full"].iloc[0]) // 2, int(own["dim"].min())):
+        cells = own[own["dim"] == dim].set_index("vectors").loc[sizes]
+        before, after = [
+            f"{100 * cell.value:.1f} % [{100 * cell.ci_low:.1f}, {100 * cell.ci_high:.1f}]"
+            for cell in cells.itertuples()
+        ]
+        said.append(f"{dim} dimensions keep {before} and {after}")
+    return (
+        f"Of the ten nearest by all {own['full'].iloc[0]} dimensions of "
+        f"{own['backbone'].iloc[0]}, among {sizes[0]:,} and among {sizes[1]:,} sentences: "
+        f"{'; '.join(said)}."
+    )
