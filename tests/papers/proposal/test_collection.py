@@ -10,10 +10,17 @@ from repro.papers.proposal.collection import (
     FULL,
     HAMMING,
     Collection,
+    Nearest,
     Questions,
     Way,
+    all_ways,
     collection_rows,
     draw_texts,
+    held_out,
+    law_errors,
+    laws,
+    statement,
+    with_setting,
 )
 from repro.reducers import make_reducer
 from repro.types import InputError, unit_rows
@@ -115,3 +122,70 @@ def test_texts_are_drawn_once_and_never_serve_twice():
 def test_a_size_beyond_the_collection_is_refused(collection):
     with pytest.raises(InputError, match="at most 1600"):
         collection_rows(collection, [], [50, 5_000])
+
+
+def test_shards_are_cut_into_who_asks_what_teaches_and_what_is_searched():
+    X = np.arange(40, dtype=np.float32).reshape(20, 2)
+    collection = Collection.of_shards("made", [X[:7], X[7:14], X[14:]], asking=4, teaching=5)
+    assert np.array_equal(collection.asking, X[:4]) and np.array_equal(collection.teaching, X[4:9])
+    assert collection.size == 11 and np.array_equal(np.concatenate(collection.searched), X[9:])
+
+
+def test_every_way_is_named_once_and_an_unknown_level_is_refused():
+    ways = all_ways(12, ["svd", "pca"], [3, 6], ["float32", HAMMING])
+    assert len(set(ways)) == len(ways) == 2 + 2 * 2 * 2
+    with pytest.raises(InputError, match="level"):
+        all_ways(12, ["svd"], [3], ["int2"])
+
+
+def test_ties_go_to_the_document_that_came_first():
+    nearest = Nearest(1, 3)
+    nearest.offer(np.array([[1.0, 0, 1, 0, 0, 0, 0, 0]], np.float32), 0)
+    nearest.offer(np.array([[1.0, 1, 2]], np.float32), 8)
+    assert nearest.rows.tolist() == [[10, 0, 2]]
+
+
+@pytest.fixture(scope="module")
+def grown():
+    X = np.random.default_rng(0).normal(size=(2_000, 12)) / np.arange(1, 13) ** 0.7
+    collection = Collection("made", X[:100], X[100:400], [X[400:]])
+    ways = all_ways(12, ["svd"], [2, 4, 6, 8, 10], ["float32"])
+    frame = collection_rows(collection, ways, [120, 400, 1_500], depths=(10,), experiment="e")
+    return with_setting(frame.assign(backbone="made"))
+
+
+def test_settings_say_level_size_and_candidates(rows):
+    said = with_setting(rows.assign(backbone="made"))
+    hamming = said[said["level"] == HAMMING]
+    assert set(hamming["vectors"]) == set(SIZES) and set(hamming["candidates"]) == {10, 40}
+    assert set(said[said["method"] == "SVD"]["share"].round(2)) == {0.33, 0.67}
+
+
+def test_a_law_of_small_collections_is_near_what_a_larger_one_keeps(grown):
+    assert not laws(grown, largest=400, form="straight")
+    ((key, law),) = laws(grown, largest=1_500, form="straight").items()
+    measured = grown[(grown["dim"] == 6) & (grown["vectors"] == 1_500)]
+    kept = measured[measured["metric"] == "neighbours_kept"]["value"].item()
+    assert key == ("made", "SVD", "float32", 10)
+    assert law.kept(0.5, 1_500) == pytest.approx(kept, abs=0.04)
+
+
+def test_errors_are_those_of_the_size_that_was_held_out(grown):
+    errors = law_errors(grown, largest=1_500, judged=1_500, form="straight")
+    assert errors["rms_same"].item() == 0 and 0 < errors["rms"].item() < 6
+
+
+def test_a_law_is_judged_in_a_collection_ten_times_larger():
+    assert held_out([1_000, 3_000, 10_000, 30_000, 100_000]) == (10_000, 100_000)
+    assert held_out([1_000, 3_000, 10_000, 29_000]) == (10_000, 29_000)
+    assert held_out([1_000, 3_000, 10_000]) is None
+
+
+def test_the_statement_has_half_and_fewest_dimensions_in_both_collections(grown):
+    said = statement(grown)
+    for dim in (6, 2):
+        for size in (120, 1_500):
+            kept = value(grown, "SVD", dim, f"float32, {size:,} vectors")
+            assert f"{100 * kept:.1f} % [" in said
+    assert said.startswith("Of the ten nearest by all 12 dimensions of made, among 120 and")
+    assert statement(grown[:0]) == "No rows are recorded."
