@@ -384,9 +384,7 @@ def _advise(
         note["fitted_on"] = labelled.rows if labelled is not None and judges else found.fitted
         _write_map(request, deployment, found, row, note)
     if replaced:
-        say(
-            f"replaced: the map of an earlier advice in {output}; what was put through it has a copy"
-        )
+        say(f"replaced: the map of an earlier advice in {output}; shards made by it have a copy")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
 
 
