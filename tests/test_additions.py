@@ -148,3 +148,64 @@ def test_a_reducer_an_objective_and_a_dataset_are_added_as_architecture_says(cop
     line = f"-m repro evaluate --encoder {tiny} --data answers --source local"
     assert "spearman" in copy.run(*line.split())
     assert json.loads(copy.run("-c", keys)) == before, "no encoder is trained again for any of it"
+
+
+CLAIM = """
+[claims.ZHANG-ADDED]
+statement = "Truncated SVD and PCA give about the same similarity."
+place = "nowhere"
+
+[[claims.ZHANG-ADDED.parts]]
+on = ["figure2"]
+what = "{task}, {encoder}: mean absolute difference of SVD and PCA"
+rows = "method == 'SVD' and metric == 'distance_from_pca' and {either}"
+each = "encoders"
+over = ["setting"]
+cell = "average"
+test = "sameness"
+"""
+JUDGED = """
+from repro.papers.recorded import recorded_verdicts
+from repro.report.scorecard import scorecard
+card = scorecard(recorded_verdicts("zhang_figure2")).set_index("claim_id")
+print(card.loc["ZHANG-ADDED", ["statement", "recorded"]].to_list())
+"""
+PAGE = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+# An added page
+
+```{code-cell} ipython3
+:tags: [parameters]
+
+dim: int = 3  # size
+```
+
+```{code-cell} ipython3
+print(f"{dim} dims")
+```
+"""
+
+
+def test_a_claim_is_one_record_and_a_page_one_file_and_two_lines(copy):
+    root = project_root()
+    shutil.copytree(root / "results", copy.root / "results")
+    (copy.root / "notebooks").mkdir()
+    contents = (root / "_toc.yml").read_text(encoding="utf-8")
+    page = "  - file: notebooks/playground"
+    assert contents.count(page) == 1
+    added = contents.replace(page, f"  - file: notebooks/added\n{page}")
+    (copy.root / "_toc.yml").write_text(added, encoding="utf-8")
+
+    table = copy.root / "src" / "repro" / "papers" / "zhang.toml"
+    copy.write("papers/zhang.toml", table.read_text(encoding="utf-8") + CLAIM)
+    assert len(copy.touched) == 1
+    told = copy.run("-c", JUDGED)
+    assert "Truncated SVD and PCA give about the same similarity." in told
+
+    (copy.root / "notebooks" / "added.md").write_text(PAGE, encoding="utf-8")
+    copy.run(*["-m", "repro", "run", "added", "-p", "dim", "5", "--output", "added.ipynb"])
+    assert "5 dims" in (copy.root / "added.ipynb").read_text(encoding="utf-8")
