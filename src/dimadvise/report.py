@@ -386,12 +386,17 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
         [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
     )
     text = page(found, usage)
-    # Last comes the page: by the JSON a folder that a kill left is known, with the old page or new.
+    digest = hashlib.sha256(text.encode()).hexdigest()
     before = [sha256(path)] if path.is_file() else []
-    told["page"] = [hashlib.sha256(text.encode()).hexdigest(), *before]
-    note = json.dumps(sealed(told), ensure_ascii=False, indent=1)
-    write_text(path.with_suffix(".json"), note)
+
+    def note(pages: list[str]) -> None:
+        sealed_note = sealed({**told, "page": pages})
+        write_text(path.with_suffix(".json"), json.dumps(sealed_note, ensure_ascii=False, indent=1))
+
+    # By the note a folder that a kill left is known: until the new page is there, with the old one.
+    note([digest, *before])
     write_text(path, text)
+    note([digest])
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

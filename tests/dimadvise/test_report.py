@@ -236,3 +236,11 @@ def test_a_browser_finds_nothing_broken_wide_or_narrow(tmp_path):
     )
     found = browser.measured(tmp_path, [tmp_path / "report.html"])
     assert browser.broken(found) == [] and (found["figure"] < 1).all()
+
+
+def test_a_report_written_twice_is_the_same_to_the_byte(tmp_path):
+    told = findings()
+    write(tmp_path / "report.html", told)
+    first = (tmp_path / "report.json").read_bytes()
+    write(tmp_path / "report.html", told)
+    assert (tmp_path / "report.json").read_bytes() == first
