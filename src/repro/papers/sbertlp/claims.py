@@ -1,23 +1,18 @@
-"""What SBERT-LP (2021) claims, LP-T1-1 … LP-S462-2, judged on rows: is the mapping better than what
-it is put on?
-
-The paper's words for rows stand here too: systems, settings, sets and the ranges of dims that it
-calls best.
+"""The words of SBERT-LP (2021) for rows, and what the table of its claims, `papers/sbertlp.toml`,
+names: systems, settings, sets, dims that it calls best, and how its claims are judged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
-from operator import methodcaller
 from typing import Any
 
 import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
-from repro.methods import AVERAGE, MAJORITY
-from repro.report.judge import Judge, Measurement, Rule, absent, average, effect, judge, lowest
+from repro.methods import MAJORITY
+from repro.report.claims import judges_of
+from repro.report.judge import Measurement, Rule, absent, effect, judge, lowest
 from repro.report.tables import names, paper_values
 
 SUITES = {
@@ -36,10 +31,7 @@ HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # setting that claims are judged in
 SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # of the mapped lines of Tables 2 and 3
 # Of those of Table 1
 STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
-STS, SENTIMENT = ("stsb", "sickr"), ("mr", "cr", "sst2")
-"""Of the figures; the paper names three SentEval sets without saying which, and speaks of
-sentiment.
-"""
+STS = ("stsb", "sickr")  # of the figures
 RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
 """Setting of the rows of the sweep; method of the rows on the range of dims."""
@@ -75,104 +67,27 @@ def printed_leads(table: str, method: str) -> pd.Series:
     return 100 * (at[lp(method)] - at[method])
 
 
-def gain(
-    claim: str,
-    what: str,
-    table: str,
-    method: str,
-    metric: str,
-    dataset: str,
-    key: str = "",
-    size: str = "",
-) -> Judge:
-    """The lead of a mapped system over the system, beside the printed one: that of `key`, or the
-    mean of all.
+def printed_gain(table: str, method: str, key: str = "") -> float:
+    """The printed lead of a mapped system on one dataset, by one indicator, or the mean of all."""
+    printed = printed_leads(table, method)
+    return float(printed[key] if key else printed.mean())
 
-    The printed one is that of the paper's `size`, by default of the system itself.
+
+def printed_count(table: str, method: str) -> float:
+    """In per cent, on how many datasets the printed lead of a mapped system is above 0."""
+    return 100 * float((printed_leads(table, method) > 0).mean())
+
+
+def in_place(rows: pd.DataFrame, method: str) -> list[tuple[dict[str, str], pd.DataFrame]]:
+    """All rows, and the network that was measured under a key; any system at hand may stand for
+    either of the paper's.
     """
-    led = (
-        f"metric == '{metric}_lead' and method == '{lp(method)} − {method}' and "
-        f"setting == '{HONEST}'"
-    )
-    here, said = f"{led} and dataset == '{dataset}'", f"{what} ({{network}})"
-    printed = printed_leads(table, size or method)
-    paper = float(printed[key] if key else printed.mean())
-
-    def named(rows: pd.DataFrame) -> list[tuple[dict[str, str], pd.DataFrame]]:
-        return [({"network": network_of(rows, method)}, rows)]
-
-    return Judge(claim, said, here, over=("metric",), each=named, paper=paper)
+    return [({"network": network_of(rows, method)}, rows)]
 
 
-def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:
-    """The mean gain over seven sets, and on how many of them there is one."""
-    what = "mean gain of the mapping over seven sets"
-    mean = gain(claim, what, table, method, METRICS[table], AVERAGE, size=size)
-    return [mean, lambda rows: count_gains(claim, rows, table, method, size or method)]
-
-
-by_encoder = methodcaller("groupby", "backbone", sort=False)
-
-
-def on_sets(
-    claim: str,
-    what: str,
-    method: str,
-    datasets: Sequence[str] = (),
-    null: float = 0.0,
-) -> Judge:
-    """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold
-    of all.
-    """
-    query, said = (
-        f"metric.str.endswith('_lead') and method == '{method}'",
-        "smallest of {n} sets ({group}, {dataset})",
-    )
-    if datasets:
-        query, said = (
-            f"{query} and dataset in {datasets}",
-            f"mean of {len(datasets)} sets ({{group}})",
-        )
-    pick = partial(average, same_items=False) if datasets else lowest
-    return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), by_encoder, null=null)
-
-
-TABLE1: list[Rule] = [
-    *(
-        rule
-        for claim, size in zip(("LP-T1-1", "LP-T1-2"), SIZES, strict=True)
-        for method in SIZES  # any system at hand may stand for either of the paper's
-        for rule in gains(claim, "table1", method, size)
-    ),
-    lambda rows: mapping_beats_flow(rows),
-]
-TABLE2: list[Rule] = [
-    *(rule for size in SIZES for rule in gains("LP-T2-1", "table2", size)),
-    lambda rows: mapped_is_best(rows),
-    *(
-        gain(
-            "LP-T2-3",
-            "gain of the mapping on TREC",
-            "table2",
-            size,
-            "accuracy",
-            "trec",
-            key="trec",
-        )
-        for size in SIZES
-    ),
-    lambda rows: use_on_trec(rows),
-]
-TABLE3: list[Rule] = [lambda rows: smallest_of_four(rows), lambda rows: use_is_best(rows)]
-FIGURES: list[Rule] = [
-    on_sets("LP-F2-1", "best number of neighbours less the worst", "grid − worst", null=1.0),
-    *(
-        on_sets("LP-F2-1", f"best number of neighbours less that of {name}", f"grid − {metric}")
-        for metric, name in STATISTICS.items()
-    ),
-    on_sets("LP-S462-1", "best of 16 to 64 dims less the best of others", RANGE, SENTIMENT),
-    on_sets("LP-S462-2", "best of 128 to 300 dims less the best of others", RANGE, STS),
-]
+def by_encoder(rows: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
+    """The rows of each encoder."""
+    return rows.groupby("backbone", sort=False)
 
 
 def fixed(cell: pd.DataFrame) -> bool:
@@ -182,36 +97,26 @@ def fixed(cell: pd.DataFrame) -> bool:
     return bool(cell["n_train"].isna().all())
 
 
-measured = partial(judge, fixed=fixed)
-table1, table2, table3, figures = (
-    partial(measured, rules) for rules in (TABLE1, TABLE2, TABLE3, FIGURES)
-)
-"""Rows to what they say of the claims of one table, or of all figures."""
+def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
+    """What the rows say of some rules."""
+    return judge(rules, rows, fixed=fixed)
 
 
-def table4(rows: pd.DataFrame) -> list[Measurement]:
-    """LP-T4-1: which of the two printed pairs has the higher cosine after the mapping, if the wrong
-    one had it before.
+def turned(rows: pd.DataFrame, claim: str, what: str, premise: str) -> Iterator[Measurement]:
+    """Which of the two printed pairs has the higher cosine after the mapping, if the wrong one had
+    it before.
 
     Rows of metric `cosine` hold a pair of a system, or of the mapped one, each: settings `pair 0`
     and `pair 1`.
     """
-    found, kept = [], rows[rows["metric"] == "cosine"]
+    kept = rows[rows["metric"] == "cosine"]
     cosine = kept.pivot_table(index="method", columns="setting", values="value", sort=False)
     lead = 100 * (cosine["pair 1"] - cosine["pair 0"]) if len(cosine) else pd.Series(dtype=float)
     for method in [name for name in lead.index if lp(name) in lead.index]:
-        what = (
-            f"printed pairs, {network_of(rows, method)}: cosine of pair 1 less pair 0 "
-            "after the mapping (×100)"
-        )
+        said = what.format(network=network_of(rows, method))
         e = Estimate({0: float(lead[lp(method)])}, random=not fixed(kept[kept["method"] == method]))
-        unmet = (
-            "the premise: before the mapping, too, pair 1 has the higher cosine"
-            if lead[method] > 0
-            else ""
-        )
-        found.append(effect("LP-T4-1", e, what, network=networks(rows, [method]), unmet=unmet))
-    return found
+        unmet = premise if lead[method] > 0 else ""
+        yield effect(claim, e, said, network=networks(rows, [method]), unmet=unmet)
 
 
 def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
@@ -241,37 +146,18 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
     return found
 
 
-def share_won(
-    claim: str,
-    rows: pd.DataFrame,
-    at: Scores,
-    ours: Sequence[str],
-    what: str,
-    paper: float,
-    null: float | None = None,
-) -> Measurement:
-    """In per cent of the sets, how often the best of our lines is above the best of the others: as
-    often as printed?
-    """
+def share_won(at: Scores, ours: Sequence[str]) -> Estimate:
+    """In per cent of the sets, how often the best of our lines is above the best of the others."""
     others = [name for name in at if name not in ours]
     parts = [e for name in (*ours, *others) for e in at[name]]
     sets = len(at[ours[0]])
 
     def won(scores: Floats) -> Floats:
         best = scores.reshape(*scores.shape[:-1], -1, sets)
-        return 100 * (best[..., : len(ours), :].max(-2) > best[..., len(ours) :, :].max(-2)).mean(
-            -1
-        )
+        first, second = best[..., : len(ours), :].max(-2), best[..., len(ours) :, :].max(-2)
+        return 100 * (first > second).mean(-1)
 
-    return counted(
-        claim,
-        of_parts(parts, won),
-        sets,
-        what,
-        paper,
-        null,
-        network=networks(rows, ours),
-    )
+    return of_parts(parts, won)
 
 
 def counted(
@@ -281,33 +167,27 @@ def counted(
     what: str,
     paper: float,
     null: float | None = None,
-    **fields: Any,
+    network: str = "",
+    **names: Any,
 ) -> Measurement:
     """A share of sets in per cent, held against half a set below the printed count: fewer are too
     few.
     """
-    said = (
-        f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
-    )
-    return effect(
-        claim,
-        share,
-        said,
-        paper=paper,
-        null=paper - 50 / sets if null is None else null,
-        **fields,
-    )
+    won = round(share.value * sets / 100) if share.seeds else 0
+    least = paper - 50 / sets if null is None else null
+    said = what.format(sets=sets, won=won, **names)
+    return effect(claim, share, said, paper=paper, null=least, network=network)
 
 
 def sets_led(
-    claim: str,
     rows: pd.DataFrame,
+    claim: str,
+    what: str,
     table: str,
     method: str,
     rival: str,
-    does: str,
     paper: float,
-) -> Iterable[Measurement]:
+) -> Iterator[Measurement]:
     """On how many sets a mapped system leads a rival, by paired leads where rows hold them; none
     where a set lacks.
     """
@@ -319,95 +199,72 @@ def sets_led(
         leads = [a - b for a, b in zip(at.get(lp(method), ()), at.get(rival, ()), strict=False)]
     if len(leads) == len(SUITES[table]):
         share = of_parts(leads, lambda scores: 100 * (scores > 0).mean(-1), same_items=False)
-        what = f"on which the mapping {does} ({network_of(rows, method)})"
-        yield counted(claim, share, len(leads), what, paper, network=networks(rows, [method]))
+        said = what.replace("{network}", network_of(rows, method))
+        network = networks(rows, [method])
+        yield counted(claim, share, len(leads), said, paper, network=network)
 
 
-def count_gains(
-    claim: str,
-    rows: pd.DataFrame,
-    table: str,
-    method: str,
-    size: str,
+def mapping_beats_flow(
+    rows: pd.DataFrame, claim: str, what: str, table: str, paper: int, without: str
 ) -> Iterable[Measurement]:
-    """On how many sets the mapping gains, beside the printed count."""
-    return sets_led(
-        claim,
-        rows,
-        table,
-        method,
-        method,
-        "gains",
-        100 * float((printed_leads(table, size) > 0).mean()),
-    )
-
-
-def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
-    known = [
-        name
-        for name in rows["method"].unique()
-        if flow(name) in set(rows["method"]) and " − " not in name
-    ]
-    led = (
-        sets_led("LP-T1-3", rows, "table1", name, flow(name), "beats the flow", 500 / 7)
-        for name in known
-    )
-    return [*chain.from_iterable(led)] or [
-        absent("LP-T1-3", "mapping against flow: no weights at hand")
-    ]
+    methods = set(rows["method"])
+    share = 100 * paper / len(SUITES[table])
+    found: list[Measurement] = []
+    for name in rows["method"].unique():
+        if flow(name) in methods and " − " not in name:
+            found += sets_led(rows, claim, what, table, name, flow(name), share)
+    return found or [absent(claim, without)]
 
 
-def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
+def mapped_is_best(rows: pd.DataFrame, claim: str, what: str, paper: int) -> Iterator[Measurement]:
     """On how many sets a mapped system is above all others, against what equal lines would come to
     by chance.
     """
-    at = scores_of(rows, ["accuracy"], SUITES["table2"])
+    sets = SUITES["table2"]
+    at = scores_of(rows, ["accuracy"], sets)
     mapped = [name for name in at if name.endswith("-LP")]
     if mapped and len(mapped) < len(at):
-        what, chance = (
-            f"on which a mapped system is the best of {len(at)} lines",
-            100 * len(mapped) / len(at),
+        chance = 100 * len(mapped) / len(at)
+        share, printed = share_won(at, mapped), 100 * paper / len(sets)
+        network = networks(rows, mapped)
+        yield counted(
+            claim, share, len(sets), what, printed, chance, network=network, lines=len(at)
         )
-        yield share_won("LP-T2-2", rows, at, mapped, what, 300 / 7, chance)
 
 
-def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
+def use_on_trec(rows: pd.DataFrame, claim: str, what: str, without: str) -> Iterator[Measurement]:
     """How far the Universal Sentence Encoder is above the best mapped system on TREC."""
     at = {name: e for name, (e,) in scores_of(rows, ["accuracy"], ["trec"]).items()}
     mapped = [name for name in at if name.endswith("-LP")]
     if USE not in at or not mapped:
-        yield absent("LP-T2-3", "USE less the mapping on TREC: no weights at hand")
+        yield absent(claim, without)
         return
     paper = paper_values("sbertlp2021", "table2")
     paper = paper[paper["dataset"] == "trec"].set_index("method")["value"]
     printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
     _, e = lowest({name: at[USE] - at[name] for name in mapped})
-    what = f"less the best mapped system on TREC ({network_of(rows, USE)})"
-    yield effect("LP-T2-3", e, what, paper=printed, network=networks(rows, [USE]))
+    said = what.format(network=network_of(rows, USE))
+    yield effect(claim, e, said, paper=printed, network=networks(rows, [USE]))
 
 
-def smallest_of_four(rows: pd.DataFrame) -> Iterable[Measurement]:
-    """Of each size the smallest of four gains: all of them are claimed."""
-    for size in SIZES:
-        what = "smallest of four gains, {}, ×100"
-        rules = [
-            gain("LP-T3-1", what.format(m), "table3", size, m, "20news", key=m) for m in INDICATORS
-        ]
-        yield from sorted(measured(rules, rows), key=lambda m: m.value)[:1]
-
-
-def use_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
+def use_is_best(
+    rows: pd.DataFrame, claim: str, what: str, paper: int, without: str
+) -> Iterator[Measurement]:
     """By how many indicators the Universal Sentence Encoder is above all others, as far as they
     have intervals.
     """
     if USE not in set(rows["method"]):
-        yield absent("LP-T3-2", "USE against all others: no weights at hand")
+        yield absent(claim, without)
         return
-    what = f"of indicators by which it is best ({network_of(rows, USE)})"
-    at = {
-        name: own
-        for name, own in scores_of(rows, INDICATORS, ["20news"]).items()
-        if not isnan(own[0].low)
-    }
-    yield share_won("LP-T3-2", rows, at, [USE], what, 100.0)
+    scores = scores_of(rows, INDICATORS, ["20news"])
+    at = {name: own for name, own in scores.items() if not isnan(own[0].low)}
+    sets, printed = len(INDICATORS), 100 * paper / len(INDICATORS)
+    said = what.replace("{network}", network_of(rows, USE))
+    network = networks(rows, [USE])
+    yield counted(claim, share_won(at, [USE]), sets, said, printed, network=network)
+
+
+JUDGES = judges_of("sbertlp", globals())
+table1, table2, table3, table4, figures = JUDGES.values()
+"""Rows to what they say of the claims of one table, or of all figures."""
