@@ -15,9 +15,9 @@ TRUTH = {
 }
 
 
-def made(form, share, size, candidates=10):
+def made(form, share, size):
     share, size = np.broadcast_arrays(share, size)
-    terms = FORMS[form](share, np.log10(size / candidates))
+    terms = FORMS[form](share, np.log10(size))
     return expit(sum(weight * term for weight, term in zip(TRUTH[form], terms, strict=True)))
 
 
@@ -29,7 +29,7 @@ def test_a_law_of_its_own_form_tells_a_size_that_it_has_not_seen(form):
 
 
 def test_the_share_that_is_needed_keeps_the_target_and_the_next_smaller_does_not():
-    kept = made("slowing", SHARES, SIZES, 40)
+    kept = made("slowing", SHARES, SIZES)
     law = fit_law(SHARES.ravel(), SIZES.ravel(), kept.ravel(), candidates=40)
     needed = law.share_needed(0.7, 1e6)
     assert law.kept(needed, 1e6) >= 0.7 > law.kept(needed - 0.002, 1e6)

@@ -2,7 +2,7 @@
 dimensions and of the size, fitted to what was measured in smaller collections.
 
     logit(kept) = β · terms(x, L),   x = log2 of the odds of the share of dimensions,
-                                     L = log10(vectors / candidates)
+                                     L = log10 of the vectors that are searched
 
 With terms in 1 / L the fall slows down: every further tenfold takes less than the one before.
 """
@@ -58,7 +58,7 @@ def _design(form: str, share: Any, size: Any, candidates: int) -> Floats:
             f"half times the {candidates} candidates, of which a part is right by chance"
         )
     terms = FORMS[one_of(form, tuple(FORMS), "form")]
-    return np.stack(terms(shares, np.log10(sizes / candidates)), axis=-1)
+    return np.stack(terms(shares, np.log10(sizes)), axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
