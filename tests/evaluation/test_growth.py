@@ -11,13 +11,13 @@ SHARES, SIZES = np.meshgrid([1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8], [1e3, 1
 TRUTH = {
     "straight": [6.0, 1.5, -0.2, 0.1],
     "bent": [1.2, 0.5, -0.02, -0.1, 0.08, 0.01],
-    "slowing": [0.4, 0.7, -0.03, 1.1, -0.4, 0.02],
+    "slowing": [0.7, 0.4, -0.02, -0.5, 0.3, 0.01],
 }
 
 
-def made(form, share, size):
+def made(form, share, size, candidates=10):
     share, size = np.broadcast_arrays(share, size)
-    terms = FORMS[form](share, np.log10(size))
+    terms = FORMS[form](share, np.log10(size / candidates))
     return expit(sum(weight * term for weight, term in zip(TRUTH[form], terms, strict=True)))
 
 
@@ -29,7 +29,7 @@ def test_a_law_of_its_own_form_tells_a_size_that_it_has_not_seen(form):
 
 
 def test_the_share_that_is_needed_keeps_the_target_and_the_next_smaller_does_not():
-    kept = made("slowing", SHARES, SIZES)
+    kept = made("slowing", SHARES, SIZES, candidates=40)
     law = fit_law(SHARES.ravel(), SIZES.ravel(), kept.ravel(), candidates=40)
     needed = law.share_needed(0.7, 1e6)
     assert law.kept(needed, 1e6) >= 0.7 > law.kept(needed - 0.002, 1e6)

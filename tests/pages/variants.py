@@ -29,6 +29,9 @@ TOY: dict[str, Any] = {
     "steps": 20,
     "draws": 2,
     "sampled": 500,
+    "asking": 20,
+    "teaching": 300,
+    "searched": [20, 40, 80],
     "starts": [0],
     "seeds": [0],
     **dict.fromkeys(
@@ -86,6 +89,7 @@ ENCODERS = ("encoder", "encoders")
 BACKBONES = ("backbone", "backbones")
 SETS = ("datasets", "tasks")
 WITHOUT = (
+    "searched",
     "texts",
     "translators",
     "wiki_sentences",

@@ -2,9 +2,10 @@
 dimensions and of the size, fitted to what was measured in smaller collections.
 
     logit(kept) = β · terms(x, L),   x = log2 of the odds of the share of dimensions,
-                                     L = log10 of the vectors that are searched
+                                     L = log10(vectors / candidates)
 
-With terms in 1 / L the fall slows down: every further tenfold takes less than the one before.
+Where there are as many candidates as vectors everything is kept, and L is 0. With terms in ln L
+the fall from there slows down: every further tenfold takes less than the one before.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,8 +38,8 @@ def _bent(share: Floats, scale: Floats) -> list[Floats]:
 
 
 def _slowing(share: Floats, scale: Floats) -> list[Floats]:
-    """The same parabola with coefficients that have a limit as the collection grows."""
-    return _bent(share, 1 / scale)
+    """The same parabola, with lines in the logarithm of the size's logarithm."""
+    return _bent(share, np.log(scale))
 
 
 FORMS: Mapping[str, Callable[[Floats, Floats], list[Floats]]] = MappingProxyType(
@@ -58,7 +59,7 @@ def _design(form: str, share: Any, size: Any, candidates: int) -> Floats:
             f"half times the {candidates} candidates, of which a part is right by chance"
         )
     terms = FORMS[one_of(form, tuple(FORMS), "form")]
-    return np.stack(terms(shares, np.log10(sizes)), axis=-1)
+    return np.stack(terms(shares, np.log10(sizes / candidates)), axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
