@@ -59,6 +59,8 @@ class Request:
             of their score.
         depth: find so many times as many candidates as are wanted, and re-rank them by the full
             vectors, which are then kept too; by default no re-ranking.
+        store: that the vectors lie in: what it holds is tried, compared as it compares, and the
+            answer ends in what to paste into it.
         similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels
             l2.
         methods: ways to fewer numbers that are tried; by default all.
@@ -92,6 +94,7 @@ class Request:
     retain: float | None = None
     bytes: int | None = None
     depth: int = 0
+    store: Annotated[str, Menu("dimadvise.stores", "STORES")] | None = None
     similarity: Similarity | None = None
     methods: tuple[Method, ...] = ()
     levels: tuple[Level, ...] = ()
@@ -302,6 +305,7 @@ def _advise(
     from dimadvise import deploy, report
     from dimadvise.evidence import Search
     from dimadvise.measure import choose, survey
+    from dimadvise.stores import check_store, paste
     from dimadvise.vectors import in_memory
     from repro.rows import hardware
 
@@ -312,6 +316,8 @@ def _advise(
     what, amount = target or (usual, TARGETS[usual])
     # Cosines see no lengths, a classifier does
     unit = similarity == "cosine" if evidence is None else not classifier
+    if request.store:
+        check_store(request.store, similarity, request.levels)
     labelled = None
     if evidence is not None or what == "retain":
         labelled = _judged(request, case, similarity, unit, (what, amount))
@@ -336,6 +342,7 @@ def _advise(
         also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
         unit=unit,
         aim=None if judges else (what, amount, request.depth),
+        store=request.store or "",
         seed=request.seed,
     )
     options, deployment, row = found.options, None, None
@@ -371,7 +378,11 @@ def _advise(
         metric=None if labelled is None else labelled.metric,
         predicted=labelled.predicted if labelled is not None and what == "retain" else (),
     )
-    report.write(output / WRITTEN[1], told, usage(output, deployment) if deployment else "")
+    pasted, how = "", ""
+    if deployment is not None:
+        pasted = paste(request.store, deployment) if request.store else ""
+        how = usage(output, deployment) + pasted
+    report.write(output / WRITTEN[1], told, how)
     replaced = (output / deploy.NOTE).exists()
     deploy.remove(output)  # An earlier advice may have had an answer where this one has none.
     say(report.headline(told))
@@ -386,6 +397,8 @@ def _advise(
     if replaced:
         say(f"replaced: the map of an earlier advice in {output}; shards made by it have a copy")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
+    if pasted:
+        say(f"{request.store}, with what `dimadvise apply` writes:\n{pasted}")
 
 
 def _judged(
@@ -399,19 +412,27 @@ def _judged(
     from dimadvise import advice
     from dimadvise.deploy import PRODUCT
     from dimadvise.report import number_bytes
+    from dimadvise.stores import holds, levels_of
     from dimadvise.transform import NESTED
+    from dimadvise.ways import default_sizes
 
     what, amount = target
     kind = case.versions[list(case.versions)[-1]].kind
     plain = ["float16" if unit and number_bytes(kind) == 2 else "float32"]
     levels = [level for level in request.levels if level != PRODUCT] or [*plain, *FEWER_BITS]
+    dims = request.dims
+    if request.store:
+        held = levels_of(request.store)
+        levels = [level for level in levels if level in held] or held
+        sizes = dims or default_sizes(next(iter(case.versions.values())).shape[1])
+        dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))
     return advice.advise(
         case.versions,
         evidence=case.evidence,
         retain=amount if what == "retain" else TARGETS["retain"],
         methods=[name for name in request.methods if name in NESTED] or advice.METHODS,
         levels=plain if case.evidence is None else levels,
-        dims=request.dims,
+        dims=dims,
         unit=unit,
         similarity=similarity,
         budget=amount if what == "bytes" else None,

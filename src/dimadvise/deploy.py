@@ -36,6 +36,7 @@ from repro.store import sealed, sha256, unchanged
 from repro.types import InputError, one_of, optional, unit_rows
 
 Vectors: TypeAlias = NDArray[np.float32]
+SIGN = np.uint8(128)  # the bit by which a code from 0 to 255 and one from -128 differ
 SIMILARITIES = ("cosine", "ip", "l2")
 NOTE = "reducer.json"
 WEIGHTS, CODES = MAPS
@@ -48,7 +49,7 @@ LEVEL_WORDS = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "S
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 LLOYD = "lloyd"
 """A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
-MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (4, 3, 2)), PRODUCT)
+MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (6, 5, 4, 3, 2)), PRODUCT)
 """Levels that may be asked for; one of product codes stands for all of them."""
 
 
@@ -70,6 +71,8 @@ class Deployment:
     """How many times as many vectors as are wanted are found by their codes, then ordered by the
     full vectors.
     """
+    symmetric: bool = False
+    """Whether codes of queries are compared with codes, not queries as they are."""
 
     def __post_init__(self) -> None:
         one_of(self.similarity, SIMILARITIES, "similarity")
@@ -104,7 +107,8 @@ class Deployment:
         """Rows X (n, D) as they are stored, `bytes` of them each."""
         Y = self.vectors(X)
         if self.centroids is None:
-            return quantise(Y, self._book)
+            codes = quantise(Y, self._book)
+            return (codes ^ SIGN).view(np.int8) if self._signed else codes
         return packed(nearest_centroids(Y, self.centroids), self._part_bits)
 
     def decode(self, codes: Codes) -> Vectors:
@@ -112,6 +116,7 @@ class Deployment:
         agree.
         """
         if self.centroids is None:
+            codes = codes.view(np.uint8) ^ SIGN if self._signed else codes
             return dequantise(codes, self._book)
         return self._meant(unpacked(codes, len(self.centroids), self._part_bits))
 
@@ -123,6 +128,8 @@ class Deployment:
 
     def queries(self, Q: Any) -> Vectors:
         """Queries (m, D) as they are compared with what is `stored` (m, dim)."""
+        if self.symmetric:
+            return self.stored(Q)
         Y = self.vectors(Q)
         return Y - self._book.offset if self.level == "binary" else Y
 
@@ -130,6 +137,11 @@ class Deployment:
         """The centroids of such numbers (n, parts), side by side (n, dim)."""
         assert self.centroids is not None
         return self.centroids[np.arange(numbers.shape[1]), numbers].reshape(len(numbers), -1)
+
+    @property
+    def _signed(self) -> bool:
+        """Whether codes are numbers from -128 to 127, which are compared as they are."""
+        return self.symmetric and self.level == "int8"
 
     @property
     def _part_bits(self) -> int:
@@ -174,10 +186,12 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     if centroids.shape[2] == 1:
         values = centroids[:, :, 0]
         middles = (values[:, 1:] + values[:, :-1]) / 2  # (dim, values - 1)
-        above = np.zeros(Y.shape, np.uint8)
-        for middle in middles.T:
-            above += middle < Y
-        return above
+        above = np.zeros(Y.shape, np.int64)
+        step = values.shape[1] // 2
+        while step:  # halve the values among which the nearest is
+            above += step * (middles[np.arange(Y.shape[1]), above + step - 1] < Y)
+            step //= 2
+        return above.astype(np.uint8)
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
     for m, each in enumerate(centroids):
@@ -226,7 +240,12 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
         "level": deployment.level,
         "bytes": deployment.bytes,
     }
-    said |= {"rerank": deployment.rerank, "unit_rows": transform.unit, "reducer": transform.method}
+    said |= {
+        "symmetric": deployment.symmetric,
+        "rerank": deployment.rerank,
+        "unit_rows": transform.unit,
+        "reducer": transform.method,
+    }
     said |= {
         "compared_by": deployment.similarity,
         "faiss_factory": faiss_factory(deployment),
@@ -307,6 +326,7 @@ def read(folder: Path) -> Deployment:
         book,
         tensors.get("centroids"),
         int(note.get("rerank", 0)),
+        bool(note.get("symmetric")),
     )
 
 

@@ -106,6 +106,7 @@ def survey(
     also: Sequence[Way] = (),
     unit: bool | None = None,
     aim: Aim | None = None,
+    store: str = "",
     seed: int = 0,
 ) -> Survey:
     """Measure what is lost at every number of bytes.
@@ -125,6 +126,7 @@ def survey(
         unit: whether the maps of `also` divide rows by their length; by default where cosines
             count.
         aim: what is asked for, about which sizes lie closer.
+        store: of `STORES`: what it holds is tried, compared as it compares.
         seed: of samples, random projections and rotations.
 
     Raises:
@@ -137,7 +139,7 @@ def survey(
             f"depth is {depth}: expected 2 or more times as many candidates as are wanted"
         )
     screening, asked, fitted = draw(vectors, queries, make_rng(seed, "queries"))
-    made = Ways(vectors, fitted, similarity, seed)
+    made = Ways(vectors, fitted, similarity, seed, store=store)
     rng = make_rng(seed, "corpus")
 
     tried = made.all(methods, levels, sizes)
@@ -149,7 +151,7 @@ def survey(
         raise InputError(f"all {n:,} embeddings are equal: no size keeps what is not there")
     screened = _screen(made, tried, screening.full, places, documents, depth)
     if aim is not None and not dims:
-        closer = [made.full, *between(tried, screened, aim)]
+        closer = made.held([made.full, *between(tried, screened, aim)])
         found = _screen(made, closer, screening.full, places, documents, depth)
         tried, screened = tried + closer[1:], np.concatenate([screened, found[1:]])
     best = contenders(np.array([bytes_of(way) for way in tried]), screened, aim)
@@ -164,8 +166,12 @@ def survey(
     walks: list[list[Found]] = []
     ways: list[Deployment] = []
     for part, seen in parts:
-        fresh = made if seen is fitted else Ways(vectors, seen, similarity, seed)
-        judged = fresh if unit in (None, made.unit) else Ways(vectors, seen, similarity, seed, unit)
+        fresh = made if seen is fitted else Ways(vectors, seen, similarity, seed, store=store)
+        judged = (
+            fresh
+            if unit in (None, made.unit)
+            else Ways(vectors, seen, similarity, seed, unit, store)
+        )
         stored = [fresh.way(*way) for way in finals]
         for name, dim, level in also:
             stored.append(judged.way(name, min(dim, most_dims(name, judged.moments)), level))

@@ -3,12 +3,13 @@ the same rows.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from dimadvise.deploy import (
     LLOYD,
@@ -20,6 +21,7 @@ from dimadvise.deploy import (
     level_bytes,
 )
 from dimadvise.files import Block, Rows, Vectors
+from dimadvise.stores import codes_queries, holds, levels_of
 from dimadvise.transform import (
     METHODS,
     TURNED,
@@ -37,14 +39,7 @@ Way: TypeAlias = tuple[str, int, str]  # method, dim and level
 LEARNT = "opq"  # singular directions, turned to suit product codes (Ge et al., 2013)
 WAYS = (*METHODS, LEARNT)
 """All ways to fewer numbers."""
-NORMAL = {
-    4: (0.1284, 0.3881, 0.6568, 0.9424, 1.256, 1.618, 2.069, 2.733),
-    3: (0.2451, 0.7560, 1.344, 2.152),
-    2: (0.4528, 1.510),
-}
-"""By bits, the positive half of the values that come nearest to a standard normal distribution
-(Max, 1960), as that of numbers is that were turned at random.
-"""
+SETTLED = 2_000  # rounds after which values no longer move
 CODED = 10_000  # rows that ranges and centroids are fitted on
 ROOM = 0.02  # of a range of eight bits, at each end, for rows still to come
 CHUNK = 8192  # rows read at once
@@ -67,10 +62,12 @@ class Ways:
         similarity: str,
         seed: int,
         unit: bool | None = None,
+        store: str = "",
     ) -> None:
         """Fit on some rows of `vectors`, in any order, which need not fit into memory; by default
-        unit for cosines.
+        unit for cosines. With a `store` ways are those that it holds.
         """
+        self.store = store
         self.similarity, self.seed = one_of(similarity, SIMILARITIES, "similarity"), seed
         self.unit = similarity == "cosine" if unit is None else unit
         self.seen = vectors.take(rows[:CODED])
@@ -95,16 +92,30 @@ class Ways:
             one_of(name, WAYS, "method")
         for level in levels:
             one_of(level, MENU, "level")
+        menu = levels_of(self.store, levels) if self.store else MENU[1:]
         found = [self.full]
         for method in methods:
-            chosen = levels or [level for level in MENU[1:] if self._suits(method, level)]
+            chosen = levels or [level for level in menu if self._suits(method, level)]
             reach = most_dims("svd" if method == LEARNT else method, self.moments)
             within = [dim for dim in sizes if dim <= reach]
             plain = [level for level in chosen if level != PRODUCT and method != LEARNT]
             found += [(method, dim, level) for dim in within for level in plain]
             if PRODUCT in chosen and method in CODED_BY:
                 found += self._products(method, within[::2])
-        return list(dict.fromkeys(found))
+        kept = self.held(found)
+        if self.store and kept == [self.full]:
+            raise InputError(f"{self.store} holds none of the ways that are tried: give other dims")
+        return kept
+
+    def held(self, ways: Sequence[Way]) -> list[Way]:
+        """Those that the store holds, without one all; and the full vectors, which tell the
+        truth.
+        """
+        return [
+            way
+            for way in dict.fromkeys(ways)
+            if way == self.full or not self.store or holds(self.store, *way[1:])
+        ]
 
     def _suits(self, method: str, level: str) -> bool:
         """Whether a level is tried with a method unless told otherwise."""
@@ -130,7 +141,8 @@ class Ways:
             transform, centroids = self._product(method, dim, int(level.removeprefix(PRODUCT)))
             return Deployment(transform, self.similarity, level, centroids=centroids)
         transform, shortened = self._shortened(method, dim)
-        return fitted(transform, self.similarity, level, shortened)
+        symmetric = bool(self.store) and codes_queries(self.store, level)
+        return fitted(transform, self.similarity, level, shortened, symmetric=symmetric)
 
     @lru_cache(maxsize=2)  # noqa: B019 - all levels of one size come one after the other
     def _shortened(self, method: str, dim: int) -> tuple[Transform, Block]:
@@ -199,24 +211,35 @@ def default_sizes(full: int) -> list[int]:
     )
 
 
-def fitted(transform: Transform, similarity: str, level: str, Y: Block) -> Deployment:
+def fitted(
+    transform: Transform,
+    similarity: str,
+    level: str,
+    Y: Block,
+    *,
+    symmetric: bool = False,
+) -> Deployment:
     """A map with what its level needs, ranges, means or values, fitted on rows Y (n, dim) that it
     gave.
 
     Ranges of eight bits are a little wider than Y. A number beyond its range is cut off by many
     steps of eight bits, which costs a new row more than wider steps cost all; steps of four bits
-    are so wide that it is the other way round.
+    are so wide that it is the other way round. Codes of eight bits that are compared with codes
+    have one scale for all numbers, and no offset.
     """
     if level in FLOATS:
         return Deployment(transform, similarity, level)
     if level.startswith(LLOYD):
         return Deployment(transform, similarity, level, centroids=normal_centroids(Y, level))
     book = fit_codebook(Y, level)
-    if level == "int8":
+    if level == "int8" and symmetric:
+        step = np.full_like(book.step, (1 + ROOM) * np.abs(Y).max() / 127)
+        book = Codebook(level, -128 * step, step)
+    elif level == "int8":
         span = book.step * np.float32(2 ** BITS[level] - 1)
         wider = book.step * np.float32(1 + 2 * ROOM)
         book = Codebook(level, book.offset - np.float32(ROOM) * span, wider)
-    return Deployment(transform, similarity, level, book)
+    return Deployment(transform, similarity, level, book, symmetric=symmetric)
 
 
 def normal_centroids(Y: Block, level: str) -> Block:
@@ -225,10 +248,21 @@ def normal_centroids(Y: Block, level: str) -> Block:
     """
     shape = centroid_shape(level, Y.shape[1])
     assert shape is not None
-    half = np.array(NORMAL[int(np.log2(shape[1]))], np.float32)
-    values = np.concatenate([-half[::-1], half])
+    values = normal_values(shape[1])
     mean, deviation = Y.mean(0, dtype=np.float64), Y.std(0, dtype=np.float64)
     return (mean[:, None] + deviation[:, None] * values).astype(np.float32)[:, :, None]
+
+
+@cache
+def normal_values(count: int) -> Any:
+    """So many values, ascending, that come nearest to a standard normal distribution (Max, 1960):
+    each is the mean of what it stands for.
+    """
+    values = ndtri((np.arange(count) + 0.5) / count)
+    for _ in range(SETTLED):
+        ends = np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]])
+        values = -np.diff(np.exp(-(ends**2) / 2)) / np.diff(ndtr(ends)) / np.sqrt(2 * np.pi)
+    return values
 
 
 def resized(way: Way, dim: int) -> Way:

@@ -26,7 +26,7 @@ from dimadvise.measure import (
 from dimadvise.search import Found, Nearest, ranks, searched
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
-from dimadvise.ways import Ways, default_sizes
+from dimadvise.ways import Ways, default_sizes, normal_values
 from repro.types import InputError
 
 
@@ -309,7 +309,7 @@ def test_product_codes_are_ways_too():
     made = Ways(in_memory(clustered(700, 64)), np.arange(700), "cosine", 0)
     tried = {way for way in made.all(["svd-rotated"], ["pq"], [64]) if way[2] != "float32"}
     assert tried == {("svd-rotated", 64, f"pq{count}") for count in (8, 16, 32)}
-    lloyd = {"lloyd4", "lloyd3", "lloyd2"}
+    lloyd = {f"lloyd{bits}" for bits in (6, 5, 4, 3, 2)}
     assert levels == {"float32", "int8", "int4", "binary", *lloyd}, (
         "rows too few for centroids, numbers too large for float16"
     )
@@ -441,3 +441,21 @@ def test_no_recall_is_dominated_whatever_the_table_holds(table):
             no_larger[no_larger["recall@10"] == chosen["recall@10"]]["bytes"].min()
             == chosen["bytes"]
         )
+
+
+def test_lloyd_max_values_are_those_of_the_table_that_max_printed():
+    for bits, half in ((2, (0.4528, 1.510)), (3, (0.2451, 0.7560, 1.344, 2.152))):
+        expected = [*(-value for value in half[::-1]), *half]
+        np.testing.assert_allclose(normal_values(2**bits), expected, atol=1e-3)
+    assert normal_values(64)[-1] == pytest.approx(3.76, abs=0.1)
+
+
+@pytest.mark.parametrize("level", ["lloyd6", "lloyd4", "lloyd2"])
+def test_every_number_has_the_nearest_of_its_values(level):
+    X = clustered(300)
+    way = Ways(in_memory(X), np.arange(300), "ip", 0).way("svd-rotated", 20, level)
+    Y, values = way.vectors(X), way.centroids[:, :, 0]
+    apart = np.abs(Y[:, :, None] - values).min(2)
+    np.testing.assert_allclose(np.abs(way.stored(X) - Y), apart, atol=1e-6)
+    assert way.bytes == -(-20 * int(level[-1]) // 8) == way.codes(X).shape[1]
+    np.testing.assert_array_equal(way.decode(way.codes(X)), way.stored(X))

@@ -1,0 +1,83 @@
+"""Vector stores by name: what each can hold, how it compares, and what to paste into it.
+
+The records lie in `stores.toml`, a table a store, so that another one is a record more.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from dimadvise.deploy import MENU, PRODUCT, Deployment
+from repro.types import InputError, one_of
+
+STORES: dict[str, Any] = tomllib.loads(
+    (files("dimadvise") / "stores.toml").read_text(encoding="utf-8")
+)
+NEAREST = 10  # that a query of what is pasted wants
+
+
+def levels_of(store: str, asked: Sequence[str] = ()) -> list[str]:
+    """The levels that a store holds, of those asked for if any are.
+
+    Raises:
+        InputError: for a level that it does not hold.
+    """
+    types = STORES[store]["types"]
+    for level in asked:
+        if level not in types:
+            raise InputError(f"{store} holds no {level}: expected {', '.join(types)}")
+    return [level for level in asked or MENU if level in types]
+
+
+def check_store(store: str, similarity: str, levels: Sequence[str] = ()) -> None:
+    """Refuse, before any work, levels that a store does not hold and a similarity that it has no
+    word for.
+    """
+    levels_of(one_of(store, list(STORES), "store"), levels)
+    metrics = [name for name in STORES[store]["metrics"] if name != "binary"]
+    if similarity not in metrics:
+        raise InputError(f"{store} does not rank by {similarity}: expected {', '.join(metrics)}")
+
+
+def holds(store: str, dim: int, level: str) -> bool:
+    """Whether a store indexes so many numbers of a level."""
+    kind = PRODUCT if level.startswith(PRODUCT) else level
+    record = STORES[store]
+    is_whole = level != "binary" or dim % record["whole"] == 0
+    return kind in record["types"] and dim <= record["limits"].get(kind, dim) and is_whole
+
+
+def codes_queries(store: str, level: str) -> bool:
+    """Whether a store compares codes with codes, not with the numbers of a query."""
+    return level in STORES[store]["coded"]
+
+
+def paste(store: str, deployment: Deployment) -> str:
+    """What to give the store, as SQL, JSON or code, with as many candidates as were measured.
+
+    Where the store itself does not re-rank, the last line says that its reader does.
+    """
+    record, level, times = STORES[store], deployment.level, deployment.rerank
+    kind = PRODUCT if level.startswith(PRODUCT) else level
+    similarity = deployment.similarity
+    compared = "binary" if level == "binary" and "binary" in record["metrics"] else similarity
+    operators = record.get("operators", {})
+    count = NEAREST * max(times, 1)
+    text = Template(record["again"] if times and record["again"] else record["paste"])
+    pasted = text.substitute(
+        dim=deployment.transform.dim,
+        full=len(deployment.transform.matrix),
+        type=record["types"][kind],
+        values=deployment.transform.dim if level != "binary" else deployment.bytes,
+        metric=record["metrics"][compared],
+        operator=operators.get(compared, ""),
+        whole_operator=operators.get(similarity, ""),
+        wrapped=record.get("wrapped", {}).get(level, ""),
+        count=count,
+        more=4 * count,
+    ).strip()
+    if times and not record["again"]:
+        pasted += f"\nThen order the {count} candidates by the full vectors, and keep {NEAREST}."
+    return pasted

@@ -1,0 +1,134 @@
+"""What each vector store holds, how it compares, and what is pasted into it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deployment import deployed, rows
+from dimadvise.deploy import MENU, SIMILARITIES, Deployment, read
+from dimadvise.measure import survey
+from dimadvise.stores import STORES, check_store, codes_queries, holds, levels_of, paste
+from dimadvise.transform import unchanged
+from dimadvise.vectors import in_memory
+from dimadvise.ways import Ways, fitted
+from repro.types import InputError
+
+NAMED = (
+    "pgvector",
+    "qdrant",
+    "lancedb",
+    "weaviate",
+    "milvus",
+    "elasticsearch",
+    "usearch",
+    "sqlite-vec",
+    "faiss",
+)
+
+
+def test_nine_stores_are_known_and_each_record_speaks_of_levels_and_similarities_alone():
+    assert tuple(STORES) == NAMED
+    for record in STORES.values():
+        types = set(record["types"])
+        assert types <= set(MENU) and set(record["coded"]) <= types
+        assert set(record["limits"]) <= types
+        assert set(record["metrics"]) <= {*SIMILARITIES, "binary"}
+
+
+@pytest.mark.parametrize("store", NAMED)
+@pytest.mark.parametrize("rerank", [0, 4])
+def test_what_is_pasted_names_the_size_and_as_many_candidates_as_were_measured(store, rerank):
+    for level in levels_of(store):
+        named = "pq7" if level == "pq" else level
+        pasted = paste(store, replace(deployed(level=named), rerank=rerank))
+        assert "$" not in pasted.replace("$1", "").replace("$2", "")
+        assert ("40" if rerank else "10") in pasted
+        assert store == "faiss" or "21" in pasted or (level == "binary" and "3" in pasted)
+    if store == "pgvector":
+        table = paste(store, deployed(level="float16"))
+        assert "halfvec(21)" in table and "halfvec_cosine_ops" in table and "<=> $1" in table
+
+
+@pytest.mark.parametrize(
+    ("store", "similarity", "levels", "words"),
+    [
+        ("pgvector", "cosine", ["int8"], "pgvector holds no int8: expected vector"),
+        ("sqlite-vec", "ip", [], "sqlite-vec does not rank by ip: expected cosine, l2"),
+        ("oracle", "cosine", [], "unknown store 'oracle'"),
+    ],
+)
+def test_what_a_store_cannot_do_is_refused_in_a_sentence(store, similarity, levels, words):
+    with pytest.raises(InputError) as refused:
+        check_store(store, similarity, levels)
+    assert words.replace("expected vector", "expected float32") in str(refused.value)
+
+
+def test_sizes_beyond_what_a_store_indexes_and_odd_bits_are_not_tried():
+    assert holds("pgvector", 2000, "float32") and not holds("pgvector", 2001, "float32")
+    assert holds("pgvector", 2001, "float16") and not holds("faiss", 8, "int6")
+    assert holds("pgvector", 21, "binary") and not holds("usearch", 21, "binary")
+    assert holds("faiss", 64, "pq8") and not holds("qdrant", 64, "pq8")
+    made = Ways(in_memory(rows(200)), np.arange(200), "cosine", 0, store="usearch")
+    tried = made.all(["svd"], [], [40, 20, 16])
+    assert {level for *_, level in tried} == {"float32", "float16", "int8", "binary"}
+    assert {dim for _, dim, level in tried if level == "binary"} == {40, 16}
+    with pytest.raises(InputError, match="usearch holds none of the ways that are tried"):
+        made.all(["svd"], ["binary"], [20, 12])
+
+
+@pytest.mark.parametrize("level", ["int8", "binary"])
+def test_codes_are_compared_with_codes_where_the_store_does_so(level):
+    """Signs by Hamming's distance, numbers of eight bits by their products."""
+    X = rows(300)
+    made = Ways(in_memory(X), np.arange(300), "cosine", 0, store="usearch").way("svd", 24, level)
+    assert made.symmetric and codes_queries("usearch", level)
+    codes, asked = made.codes(X), made.codes(X[:5])
+    scores = made.queries(X[:5]) @ made.stored(X).T
+    if level == "binary":
+        differing = np.unpackbits(asked[:, None] ^ codes, axis=2)[:, :, :24].sum(2)
+        np.testing.assert_array_equal(scores, 24 - 2.0 * differing)
+    else:
+        assert codes.dtype == np.int8
+        products = asked.astype(np.int64) @ codes.T.astype(np.int64)
+        np.testing.assert_allclose(scores, products * made.codebook.step[0] ** 2, atol=1e-5)
+
+
+def test_symmetric_codes_have_one_scale_and_no_offset_and_are_read_again(tmp_path):
+    from dimadvise import deploy
+
+    Y = Deployment(unchanged(40), "cosine").vectors(rows(200))
+    made = fitted(unchanged(40), "cosine", "int8", Y, symmetric=True)
+    assert np.ptp(made.codebook.step) == 0
+    assert (made.codes(-rows(9)) == -made.codes(rows(9))).all()
+    deploy.write(tmp_path, made)
+    again = read(tmp_path)
+    assert again.symmetric
+    np.testing.assert_array_equal(again.codes(rows(9)), made.codes(rows(9)))
+
+
+def test_hamming_finds_fewer_than_queries_that_stay_floats_and_it_is_measured():
+    X = rows(1500)
+    given = {"methods": ["svd"], "levels": ["binary"], "dims": [40]}
+    recalls = {}
+    for store in ("", "usearch"):
+        options = survey(in_memory(X), **given, store=store).options
+        recalls[store] = options.query("level == 'binary' and rerank == 0")["recall@10"].item()
+    assert recalls["usearch"] < recalls[""] - 0.03
+
+
+def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
+    np.save(tmp_path / "X.npy", rows(400))
+    out = tmp_path / "out"
+    told = repro(
+        "advise", tmp_path / "X.npy", "--store", "pgvector", "--recall", 0.8, "--output", out
+    ).out
+    note = json.loads((out / "reducer.json").read_text())
+    assert note["level"] in ("float32", "float16", "binary")
+    assert told.rstrip().endswith("LIMIT 10;") and "CREATE TABLE" in told
+    assert "CREATE TABLE" in (out / "report.html").read_text()
+    refused = repro(
+        "advise", tmp_path / "X.npy", "--store", "weaviate", "--levels", "int4", ends=2
+    ).err
+    assert "weaviate holds no int4: expected float32" in " ".join(refused.split())
