@@ -47,7 +47,7 @@ def share_kept(full, short, pairs):
 
 @pytest.mark.parametrize(
     ("retain", "layer", "asked"),
-    [(0.9, None, "--dims 128 64 32"), (0.6, 5, "--dims 64 --layers 5")],
+    [(0.9, None, "--dims 128 64 32"), (0.6, 5, "--dims 64 --layers 5 --levels float32")],
 )
 def test_what_was_chosen_keeps_its_promise_on_other_sentences(
     repro,

@@ -353,8 +353,8 @@ def smallest(
     *,
     labelled: bool,
 ) -> Candidate | None:
-    """The fewest bytes that pass; of as many what keeps most, then the shallowest layer and the
-    simplest method.
+    """The fewest bytes that pass; of as many the shallowest layer, which costs least to reach, then
+    what keeps most, then the simplest method.
 
     Of each layer, method and level sizes are walked from the largest to the first that fails, so
     that no answer is dominated: whatever passed has more bytes, or as many and keeps no more.
@@ -369,7 +369,7 @@ def smallest(
         passed += [c for c in walk if dim is not None and c.dim >= dim]
     if not passed:
         return None
-    best = min(passed, key=lambda c: (c.bytes, -_bound(c, labelled)))
+    best = min(passed, key=lambda c: (c.bytes, c.layer or 0, -_bound(c, labelled)))
     return best if best.bytes < vector_bytes(full, "float32") or best.layer != last else None
 
 
