@@ -70,9 +70,7 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,
     "ese_figure7": ese_use.figure7,
-    "proposal_alignment_uniformity": proposal.alignment_uniformity,
-    "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
-    "proposal_train_or_reduce": proposal.train_or_reduce,
+    **proposal.JUDGES,
 }
 """Experiment to what judges its recorded rows."""
 

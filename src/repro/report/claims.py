@@ -33,6 +33,7 @@ from repro.report.judge import (
     highest,
     judge,
     lowest,
+    network_by_network,
     whole,
 )
 from repro.types import InputError
@@ -47,7 +48,10 @@ UNITS: dict[str, Callable[[Facts], float]] = {
 """What a lead over full size is told in, other than points."""
 SIDES = {"more_than": 1, "less_than": -1}
 """Fields that say what a value is compared with, and on which side of it the claim has it."""
-KNOWN = {function.__name__: function for function in (average, farthest, highest, judge, lowest)}
+KNOWN = {
+    function.__name__: function
+    for function in (average, farthest, highest, judge, lowest, network_by_network)
+}
 """Functions that every table may name."""
 
 Functions = Mapping[str, Any]
