@@ -13,7 +13,6 @@ from dimadvise.bounds import smallest_sufficient
 from repro import paths
 from repro.methods import FULL_SIZE
 from repro.papers.ese import claims as ese
-from repro.papers.ese import claims_use as ese_use
 from repro.papers.ese.claims import PRINTED_BACKBONE, only, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
@@ -64,15 +63,8 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_ablations": wang.ablations,
     **zhang.JUDGES,
     **sbertlp.JUDGES,
-    "ese_table1": ese.table1,
-    "ese_table2": ese.table2,
-    "ese_table3": ese_use.table3,
-    "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
-    "ese_figure6": ese_use.figure6,
-    "ese_figure7": ese_use.figure7,
-    "proposal_alignment_uniformity": proposal.alignment_uniformity,
-    "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
-    "proposal_train_or_reduce": proposal.train_or_reduce,
+    **ese.JUDGES,
+    **proposal.JUDGES,
 }
 """Experiment to what judges its recorded rows."""
 

@@ -33,6 +33,7 @@ from repro.report.judge import (
     highest,
     judge,
     lowest,
+    network_by_network,
     whole,
 )
 from repro.types import InputError
@@ -47,7 +48,10 @@ UNITS: dict[str, Callable[[Facts], float]] = {
 """What a lead over full size is told in, other than points."""
 SIDES = {"more_than": 1, "less_than": -1}
 """Fields that say what a value is compared with, and on which side of it the claim has it."""
-KNOWN = {function.__name__: function for function in (average, farthest, highest, judge, lowest)}
+KNOWN = {
+    function.__name__: function
+    for function in (average, farthest, highest, judge, lowest, network_by_network)
+}
 """Functions that every table may name."""
 
 Functions = Mapping[str, Any]
@@ -125,8 +129,8 @@ def judges_of(document: str, *namespaces: Functions) -> dict[str, Callable[..., 
 def rules_of(document: str, experiment: str, functions: Functions) -> Iterator[Rule]:
     """The rules of all parts that are judged on an experiment, in the order of the table.
 
-    A part with `for_each` is a rule for each of the words that it lists; if it is to be told at the
-    `smallest` of them, these are one rule.
+    A part with `for_each` is a rule for each of the words, or tables of words, that it lists; if it
+    is to be told at the `smallest` of them, these are one rule.
     """
     given = table(document)
     shared = {**given.get("words", {}), **given["experiments"][experiment]}
@@ -140,7 +144,9 @@ def rules_of(document: str, experiment: str, functions: Functions) -> Iterator[R
             listed = part.get("for_each", {})
             rules = []
             for chosen in product(*listed.values()):
-                words = shared | dict(zip(listed, chosen, strict=True))
+                words = shared.copy()
+                for name, word in zip(listed, chosen, strict=True):
+                    words |= word if isinstance(word, dict) else {name: word}
                 rules.append(rule_of(claim, filled(fields, words), functions))
             yield from [tuple(rules)] if part.get("smallest") else rules
 

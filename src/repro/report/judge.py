@@ -439,3 +439,9 @@ def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Mea
         else:
             found += rule(rows)
     return found
+
+
+def network_by_network(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
+    """What the rows of each network say, by itself."""
+    networks = rows.groupby("backbone", sort=False)
+    return [replace(m, network=str(name)) for name, own in networks for m in judge(rules, own)]

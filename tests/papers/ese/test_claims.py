@@ -12,7 +12,7 @@ from made_rows import ABSENT, FAILS, HOLDS, SEEDS, UNSURE, around, seeded, verdi
 from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
-from repro.papers.ese import claims, claims_use
+from repro.papers.ese import claims
 from repro.papers.ese.lines import LayeredEncoder, LayerScores, depth_rows
 from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
@@ -156,7 +156,6 @@ def test_every_part_of_every_claim(rows, ablation):
     found = [
         *claims.table1(rows),
         *claims.figure3(rows),
-        *claims.figure4(rows),
         *claims.table2(ablation),
     ]
     assert {m.claim_id.removeprefix("ESE-") for m in found} == set(EXPECTED)
@@ -196,7 +195,7 @@ def test_without_all_lines_or_the_average_nothing_is_said_of_their_order(rows):
     alone, one_set = rows[rows["method"] == RAW], rows[rows["dataset"] == "stsb"]
     assert {m.verdict for m in claims.table1(alone)} == {ABSENT}
     for few in (alone, one_set):
-        assert claims.figure3(few) == [] == claims.figure4(few)
+        assert claims.figure3(few) == []
     assert pd.isna(claims.threshold_of(one_set))
 
 
@@ -276,19 +275,19 @@ def as_claimed(method, dim):
     ],
 )
 def test_table3_is_judged_by_both_proxies(score, expected):
-    said = verdicts_of(claims_use.table3(found(score)))
+    said = verdicts_of(claims.table3(found(score)))
     assert {claim: len(v) for claim, v in said.items()} == {"T3-1": 4, "T3-2": 4, "T3-3": 4}
     assert {claim: set(said[claim]) for claim in expected} == expected
 
 
 def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
     rows = found(as_claimed, metrics=("answer_in_context", "exact_match"))
-    table = verdict_frame("live", claims_use.table3(rows))
+    table = verdict_frame("live", claims.table3(rows))
     assert table["what"].str.contains("exact match").all()
     paper = {claim: part["paper"].round(2).tolist() for claim, part in table.groupby("claim_id")}
     assert paper == {"ESE-T3-1": [0.22, 0.03], "ESE-T3-2": [1.97, 1.42], "ESE-T3-3": [0.72, 0.44]}
-    assert claims_use.table3(rows[rows["method"] == RAW]) == []
-    one = claims_use.table3(rows[rows["layer"] == 2])
+    assert claims.table3(rows[rows["method"] == RAW]) == []
+    one = claims.table3(rows[rows["layer"] == 2])
     assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}, (
         "a network of one depth has no half"
     )
@@ -326,9 +325,9 @@ def timed(ratio, *, total=1.0, size=1.3, half=0.01):
     ],
 )
 def test_figure6(made, equal, faster):
-    said = verdicts_of(claims_use.figure6(timed(**made)))
+    said = verdicts_of(claims.figure6(timed(**made)))
     assert said["F6-1"] == [equal] and faster in (None, said["F6-2"])
-    assert claims_use.figure6(timed(**made).query("method == 'RAW'")) == []
+    assert claims.figure6(timed(**made).query("method == 'RAW'")) == []
 
 
 def compressed(distance, agreement):
@@ -346,7 +345,7 @@ def compressed(distance, agreement):
         lead = around(agreement[ESE] - agreement[rival], 0.005)
         rows += [
             {**method, **lead, "metric": f"{metric}_lead", "dataset": "stsb"}
-            for metric in claims_use.MEASURES
+            for metric in claims.MEASURES
         ]
     return seeded(rows, step=0, backbone="net", dim=16, n_train=9)
 
@@ -367,5 +366,5 @@ NEAR, HIGH = (
 )
 def test_figure7_needs_the_map_and_the_measures(distance, agreement, expected):
     rows = compressed(distance, agreement)
-    assert verdicts_of(claims_use.figure7(rows)) == {"F7-1": expected}
-    assert claims_use.figure7(rows.query("metric == 'linear_cka'")) == []
+    assert verdicts_of(claims.figure7(rows)) == {"F7-1": expected}
+    assert claims.figure7(rows.query("metric == 'linear_cka'")) == []

@@ -1,14 +1,14 @@
-"""How rows of ESE are read, and what they measure of its claims on depth and size: Tables 1 and 2,
-Figures 3 to 5.
+"""How rows of ESE are read, and what the table of its claims, `papers/ese.toml`, names.
 
 A layer or size of the paper's backbone is read as the same share of ours: half of the layers, ESE's
-compressed size. A backbone is judged where it has all of the paper's lines.
+compressed size. A backbone is judged where it has all of the paper's lines. Table 3 is judged by
+exact match where answers were generated, else by two proxies that have no printed size.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
-from math import nan
+from math import isnan, nan
 from operator import and_
 from typing import Any
 
@@ -27,8 +27,9 @@ from repro.methods import (
     RAW,
     SHALLOW_AVERAGE,
 )
-from repro.report.judge import Judge, Measurement, absent, average, effect, farthest, judge, lowest
-from repro.report.tables import paper_values
+from repro.report.claims import judges_of, record_of
+from repro.report.judge import Measurement, Rule, absent, effect, judge, lowest
+from repro.report.tables import over_seeds, paper_values
 from repro.rows import parsed
 
 RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours
@@ -39,14 +40,23 @@ PRINTED_BACKBONE = "bge-base-en-v1.5"
 PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
 PLACES = {"last layer": AVERAGE, "≺ Avg.": SHALLOW_AVERAGE}
 """Where scores are averaged over the seven sets, as tables call it."""
-COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")
+COMPRESSION = tuple(record_of("ESE-T2-1")["parts"][0]["names"])
 """Targets of Table 2, from best to worst as printed."""
 NONE = COMPRESSION[-1]
-WEIGHTS = {
-    "last layer": ("learned weights", ESE_DEFAULT, "uniform weights"),
-    "≺ Avg.": (ESE_DEFAULT, "learned weights", "uniform weights"),
-}
+WEIGHTS = {part["place"]: tuple(part["names"]) for part in record_of("ESE-T2-2")["parts"]}
 """The same for its weights, by place."""
+FOUND = {
+    "exact_match": "exact match",
+    "answer_in_context": "the first paragraph holds the answer",
+    "hit@1": "the first paragraph is a supporting one",
+}
+"""Metrics of Table 3 that claims are judged by, each 0 or 1 for a question, in words."""
+EXACT, *PROXIES = FOUND
+MEAN = "mean over sizes"  # end of the setting of the ratios that are averaged over sizes
+PER_CENT = record_of("ESE-F6-1")["parts"][0]["margin"]
+"""What counts as equal time: runs on one idle machine differ by several per cent."""
+MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
+"""Agreement of a prefix with the whole, without a map."""
 
 
 # How rows are read
@@ -155,25 +165,7 @@ def complete(
             )
 
 
-def lead(winner: str, rival: str, metric: str = "spearman_lead", dataset: str = AVERAGE) -> str:
-    """Query for one line less another."""
-    return (
-        f"metric == '{metric}' and dataset == '{dataset}' and winner == "
-        f"'{winner}' and rival == '{rival}'"
-    )
-
-
-rule, deep_rule = (partial(Judge, each=partial(complete, layers=layers)) for layers in (0, 2))
-AT_LAST = "layer == @last and dim == @full"
-OVER_RIVALS = (
-    f"metric == 'spearman_lead' and dataset == '{AVERAGE}' and winner == "
-    f"'{ESE}' and rival in {RIVALS}"
-)
-OVER = ("rival", "layer", "dim")
-WHERE = "(over {rival}, layer {layer}, {dim} dims)"
-
-
-def measured(rules: list[Any], rows: pd.DataFrame) -> list[Measurement]:
+def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows say of some rules; the untouched backbone draws nothing at random, so it has no
     seed noise.
     """
@@ -184,92 +176,47 @@ def measured(rules: list[Any], rows: pd.DataFrame) -> list[Measurement]:
     )
 
 
-def table1(rows: pd.DataFrame) -> list[Measurement]:
-    """ESE-T1-1 … 4: the last layer, and the mean over the shallow ones."""
-    first = "{backbone}: last layer, ESE less {rival}, the better of the two"
-    rules: list[Any] = [rule("ESE-T1-1", first, f"{OVER_RIVALS} and {AT_LAST}", over=("rival",))]
-    for falls, side in ((True, "below"), (False, "above")):
-        what = f"{{backbone}}: last layer, MRL less RAW (the paper: {side} 0)"
-        at_last = f"{lead(MRL, RAW)} and {AT_LAST}"
-        rules.append(
-            rule(
-                "ESE-T1-2",
-                what,
-                at_last,
-                each=partial(complete, falls=falls),
-                direction=-1 if falls else 1,
-            )
-        )
-    over_raw = printed_lead(only(printed("table1"), backbone=PRINTED_BACKBONE), ESE, RAW)
-    for rival, paper in ((RAW, over_raw), (MRL, None)):
-        what = f"{{backbone}}: mean of layers below the last, ESE less {rival}"
-        below = f"{lead(ESE, rival, dataset=SHALLOW_AVERAGE)} and dim == @full"
-        rules.append(rule("ESE-T1-3", what, below, paper=paper))
-    found = measured([*rules, language_models], rows)
+def depth(
+    rules: Sequence[Rule], rows: pd.DataFrame, threshold: float | None = None
+) -> list[Measurement]:
+    """The same of every layer; a threshold of None is `threshold_of` each backbone's rows."""
+    return measured(rules, rows.assign(threshold=nan if threshold is None else threshold))
+
+
+def searched(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
+    """The same of Table 3, of a backbone with exact matches without its proxies."""
+    exact = rows["backbone"].isin(rows.loc[rows["metric"] == EXACT, "backbone"])
+    return measured(rules, rows[~(exact & rows["metric"].isin(PROXIES))])
+
+
+def by_backbone(
+    rules: Sequence[Callable[..., Iterable[Measurement]]], rows: pd.DataFrame, **options: Any
+) -> list[Measurement]:
+    """What the rows of each backbone say."""
+    backbones = rows.groupby("backbone", sort=False)
+    return [m for _, own in backbones for rule in rules for m in rule(own, **options)]
+
+
+def variants(
+    rules: Sequence[Callable[..., Iterable[Measurement]]],
+    rows: pd.DataFrame,
+    coinciding: Mapping[str, str] | None = None,
+) -> list[Measurement]:
+    """The same of Table 2: nothing is said of the order of `coinciding` variants, which are one
+    training with another on this network.
+    """
+    return by_backbone(rules, rows, same=coinciding or {})
+
+
+def without_one_that_falls(rows: pd.DataFrame, claim: str, why: str) -> Iterator[Measurement]:
+    """That no backbone is at hand where the paper's MRL falls below RAW."""
     if not any(complete(rows, falls=True)):
-        found.append(
-            absent("ESE-T1-2", "needs UAE-Large-V1, where MRL falls: profile `paper` fetches it")
-        )
-    return found
+        yield absent(claim, why)
 
 
-def figure3(rows: pd.DataFrame, threshold: float | None = None) -> list[Measurement]:
-    """ESE-F3-1 … 4: what every layer and size says; a threshold of None is `threshold_of` each
-    backbone's rows.
-    """
-    step = "{{backbone}}, {}: smallest step from a layer to the next (layer {{below}} to {{layer}})"
-    steps = f"metric == 'spearman_step' and dataset == '{AVERAGE}' and method == '{{}}'"
-    least = f"{{backbone}}: smallest lead of ESE over layers and sizes {WHERE}"
-    lower = (
-        "{{backbone}}: lead of ESE over {}, mean of the lower half of the layers "
-        "less that at the last"
-    )
-    level = "{backbone}: largest change of ESE's last layer beyond {against:.0f} dims (at {dim})"
-    change = (
-        f"metric == 'spearman_change' and dataset == '{AVERAGE}' and method == "
-        f"'{ESE}' and layer == @last"
-    )
-    rules = [
-        partial(first_layers, threshold=threshold),
-        *(
-            rule(
-                "ESE-F3-2",
-                step.format(m),
-                steps.format(m),
-                over=("below", "layer"),
-                direction=1 if m == ESE else -1,
-            )
-            for m in (ESE, RAW, MRL)
-        ),
-        rule("ESE-F3-3", least, f"{OVER_RIVALS} and layer > 0", over=OVER),
-        *(
-            rule("ESE-F3-3", lower.format(r), lead(ESE, r, "depth_lead"), over=("rival",))
-            for r in RIVALS
-        ),
-        rule(
-            "ESE-F3-4",
-            level,
-            f"{change} and dim > against",
-            farthest,
-            ("dim", "against"),
-            test="sameness",
-        ),
-    ]
-    return measured(rules, rows)
-
-
-def figure4(rows: pd.DataFrame) -> list[Measurement]:
-    """ESE-F4-1: the middle and the last layer at every size, for every backbone at hand in place of
-    the 7B model.
-    """
-    least = f"{{backbone}}: smallest lead of ESE at layers {{half}} and {{last}} {WHERE}"
-    drop = "{{backbone}}: drop from layer {{last}} to {{half}}, ESE's less {}'s, mean over sizes"
-    at_both = f"{OVER_RIVALS} and (layer == @half or layer == @last)"
-    drops = (
-        deep_rule("ESE-F4-1", drop.format(r), lead(ESE, r, "drop_lead"), average, direction=-1)
-        for r in RIVALS
-    )
-    return measured([deep_rule("ESE-F4-1", least, at_both, over=OVER), *drops], rows)
+def printed_over(rival: str) -> float:
+    """The printed lead of ESE over a rival on `≺ Avg.`, such as 20.67 over RAW."""
+    return printed_lead(only(printed("table1"), backbone=PRINTED_BACKBONE), ESE, rival)
 
 
 def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
@@ -278,7 +225,7 @@ def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
     return float(100 * (at[winner] - at[rival]))
 
 
-def language_models(rows: pd.DataFrame) -> Iterator[Measurement]:
+def language_models(rows: pd.DataFrame, claim: str, what: str, why: str) -> Iterator[Measurement]:
     """The shallow gain of an adapter-tuned language model less the smallest of the others."""
     gains = {}
     for name, own in rows.groupby("backbone", sort=False):
@@ -296,17 +243,12 @@ def language_models(rows: pd.DataFrame) -> Iterator[Measurement]:
     }
     others = {name: e for name, e in gains.items() if name not in large}
     if large and others:
-        model, other = (
-            max(large, key=lambda name: large[name].value),
-            min(others, key=lambda name: others[name].value),
-        )
+        model = max(large, key=lambda name: large[name].value)
+        other = min(others, key=lambda name: others[name].value)
         gap = large[model] - others[other]
-        yield effect("ESE-T1-4", gap, f"shallow gain of {model} less that of {other}", direction=-1)
+        yield effect(claim, gap, what.format(model=model, other=other), direction=-1)
     else:
-        yield absent(
-            "ESE-T1-4",
-            "needs Qwen1.5-0.5B beside a BERT, on the same pairs: profile `paper` fetches it",
-        )
+        yield absent(claim, why)
 
 
 def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
@@ -372,12 +314,13 @@ def first_layer(
     )
 
 
-def first_layers(rows: pd.DataFrame, threshold: float | None = None) -> Iterator[Measurement]:
+def first_layers(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How many layers later a rival passes the threshold than ESE; and MRL than RAW, where the
     paper has one layer.
     """
     for facts, own in complete(rows):
-        passed = threshold_of(own) if threshold is None else threshold
+        given = float(own["threshold"].iloc[0])
+        passed = threshold_of(own) if isnan(given) else given
         at = {method: layer_scores(own, method) for method in (RAW, MRL, ESE)}
         # RAW may pass with MRL
         for later, earlier, null in ((RAW, ESE, 0.0), (MRL, ESE, 0.0), (RAW, MRL, -0.5)):
@@ -394,78 +337,75 @@ def first_layers(rows: pd.DataFrame, threshold: float | None = None) -> Iterator
                     return first_above(a, mine, passed) - first_above(b, theirs, passed)
 
                 gap = of_parts([*a.values(), *b.values()], gap_of)
-                what = (
-                    f"layers that {later} needs more than {earlier} to pass {passed:.1f}, of "
-                    f"{facts['last']}"
-                )
-                yield effect("ESE-F3-1", gap, f"{facts['backbone']}: {what}", null=null)
+                said = what.format(**facts, later=later, earlier=earlier, passed=passed)
+                yield effect(claim, gap, said, null=null)
 
 
 # Table 2 and Figure 5
 
 
-def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> list[Measurement]:
-    """ESE-T2-1, T2-2, F5-1 and F5-2: the order of targets, of weights and of compressed sizes, for
-    every backbone.
+Same = Mapping[str, str]  # variants that are one training with another, to that other
 
-    Nothing is said of the order of `coinciding` variants, which are one training with another on
-    this network.
+
+def in_order(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    place: str,
+    names: Sequence[str],
+    same: Same,
+    gaps: bool = False,
+    printed_over: str = "",
+) -> Iterator[Measurement]:
+    """Each variant of an order less the next; with `gaps` only those that were tried.
+
+    The lead over `printed_over` stands beside the printed one.
     """
-    same, found = dict(coinciding or {}), []
-    for backbone, own in rows.groupby("backbone", sort=False):
-        tried = [variant for variant in COMPRESSION if (own["method"] == variant).any()]
-        for place in PLACES:
-            orders = [("ESE-T2-1", *pair) for pair in pairwise(tried)]
-            for claim, a, b in [
-                *orders,
-                *(("ESE-T2-2", *pair) for pair in pairwise(WEIGHTS[place])),
-            ]:
-                what = f"{backbone}, {place}: {a} less {b}"
-                e = variant_lead(own, a, b, place)
-                if same.get(a, a) == same.get(b, b):
-                    found.append(
-                        absent(claim, f"{what}: one training, for a single layer is below the last")
-                    )
-                elif e is not None:
-                    paper = (
-                        printed_lead(printed_variants(), a, b)
-                        if (b, place) == (NONE, "≺ Avg.")
-                        else None
-                    )
-                    found.append(effect(claim, e, what, paper=paper))
-        excess = (
-            variant_lead(own, tried[-2], NONE, metric="shallow_excess")
-            if NONE in tried[1:]
-            else None
-        )
-        if excess is not None:
-            what = "what leaving compression out costs the shallow layers more than the last one"
-            found.append(effect("ESE-T2-1", excess, f"{backbone}: {what}"))
-        found += sizes_judged(backbone, own)
-    return found
+    tried = [name for name in names if not gaps or (rows["method"] == name).any()]
+    for a, b in pairwise(tried):
+        said = what.format(backbone=rows["backbone"].iloc[0], a=a, b=b)
+        e = variant_lead(rows, a, b, place)
+        if same.get(a, a) == same.get(b, b):
+            one = "one training, for a single layer is below the last"
+            yield absent(claim, f"{said}: {one}")
+        elif e is not None:
+            paper = printed_lead(printed_variants(), a, b) if b == printed_over else None
+            yield effect(claim, e, said, paper=paper)
 
 
-def sizes_judged(backbone: str, rows: pd.DataFrame) -> Iterator[Measurement]:
-    """The default's lead over the smallest and the largest size tried; the smallest lead over the
-    baselines of all.
+def excess(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Measurement]:
+    """What leaving compression out costs the shallow layers more, against the nearest target that
+    was tried.
     """
+    tried = [name for name in COMPRESSION if (rows["method"] == name).any()]
+    if NONE in tried[1:]:
+        e = variant_lead(rows, tried[-2], NONE, metric="shallow_excess")
+        if e is not None:
+            yield effect(claim, e, what.format(backbone=rows["backbone"].iloc[0]))
+
+
+def above_ends(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Measurement]:
+    """The default's lead over the smallest and the largest size tried."""
     sizes = tried_sizes(rows)
     default = {method: size for size, method in sizes.items()}.get(ESE_DEFAULT)
     for side, size in (("smallest", min(sizes)), ("largest", max(sizes))) if default else ():
         # None of the default with itself
         if (e := variant_lead(rows, ESE_DEFAULT, sizes[size])) is not None:
-            yield effect(
-                "ESE-F5-1",
-                e,
-                f"{backbone}, last layer: k = {default} less k = {size}, the {side} tried",
-            )
-    leads = [
-        (r, size, variant_lead(rows, method, r)) for size, method in sizes.items() for r in RIVALS
-    ]
-    if at := {(rival, size): e for rival, size, e in leads if e is not None}:
+            names = {"default": default, "size": size, "side": side}
+            yield effect(claim, e, what.format(backbone=rows["backbone"].iloc[0], **names))
+
+
+def above_baselines(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Measurement]:
+    """The smallest lead over the baselines of all sizes tried."""
+    at = {}
+    for size, method in tried_sizes(rows).items():
+        for rival in RIVALS:
+            if (e := variant_lead(rows, method, rival)) is not None:
+                at[rival, size] = e
+    if at:
         (rival, size), e = lowest(at)
-        what = f"smallest lead over the baselines of all sizes k ({rival}, k = {size})"
-        yield effect("ESE-F5-2", e, f"{backbone}, last layer: {what}")
+        said = what.format(backbone=rows["backbone"].iloc[0], rival=rival, size=size)
+        yield effect(claim, e, said)
 
 
 def variant_lead(
@@ -484,3 +424,106 @@ def variant_lead(
         if len(own):
             return scaled(estimate(own), sign)
     return None
+
+
+# Table 3, Figures 6 and 7
+
+
+def metrics_of(rows: pd.DataFrame) -> list[str]:
+    """What the claims on Table 3 are judged by."""
+    return [EXACT] if (rows["metric"] == EXACT).any() else PROXIES
+
+
+def printed_leads(winner: str, rival: str) -> list[float]:
+    """Printed leads in points of exact match, sizes ascending."""
+    at = printed("table3").set_index(["method", "dim"])["value"]
+    return [float(100 * (value - at[rival, dim])) for dim, value in at[winner].items()]
+
+
+def printed_smallest(winner: str, rival: str) -> float:
+    """The smallest printed lead."""
+    return min(printed_leads(winner, rival))
+
+
+def printed_drop(rival: str) -> float:
+    """ESE's printed lead at the smallest size less the largest at the others."""
+    smallest, *others = printed_leads(ESE, rival)
+    return smallest - max(others)
+
+
+def printed_half(rival: str) -> float:
+    """ESE's printed lead with embeddings of layer 6, in points."""
+    text = only(paper_values("ese2025", "text"), metric="exact_match_gain")
+    own = text[text["method"].str.endswith(f"ESE vs {'RAW' if rival == RAW else '+ MRL'}")]
+    return float(100 * own.loc[own["dataset"].str.contains("half layer"), "value"].iloc[0])
+
+
+def ratios(rows: pd.DataFrame, metric: str, **where: Any) -> pd.DataFrame:
+    """Ratios of one kind, means over runs: method, layer, dim, setting, value, ci_low and
+    ci_high.
+    """
+    return over_seeds(only(rows, metric=metric, **where), ["method", "layer", "dim", "setting"])
+
+
+def equal_time(rows: pd.DataFrame, claim: str, what: str, margin: float) -> Iterator[Measurement]:
+    """How ESE's seconds differ from MRL's at equal depth, where they differ most."""
+    ratio = ratios(rows, "encode_ratio", method=f"{ESE} / {MRL}")
+    if len(ratio):
+        worst = ratio.loc[np.log(ratio["value"]).abs().idxmax()]
+        value, low, high = (100 * (float(worst[c]) - 1) for c in ("value", "ci_low", "ci_high"))
+        said = what.format(backbone=rows["backbone"].iloc[0], layer=worst["layer"])
+        runs = int(rows["seed"].nunique())
+        yield Measurement(claim, "sameness", value, low, high, margin=margin, seeds=runs, what=said)
+
+
+def times(
+    rows: pd.DataFrame, claim: str, ratio: pd.Series, what: str, direction: int
+) -> Measurement:
+    """How many times, from a row of ratios."""
+    value, low, high = (float(ratio[c]) for c in ("value", "ci_low", "ci_high"))
+    fields: dict[str, Any] = {"null": 1.0, "direction": direction, "what": what}
+    runs = int(rows["seed"].nunique())
+    return Measurement(claim, "ratio", value, low, high, seeds=runs, **fields)
+
+
+def sooner_at_fewer_dims(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """How much longer encoding and search take at full size, of the lines where it is least."""
+    size = ratios(rows, "size_ratio")
+    if len(size) and f"{ESE} / {MRL}" in set(rows["method"]):
+        least = size.loc[size["value"].idxmin()]
+        names = {"dim": int(least["dim"]), "method": least["method"]}
+        said = what.format(backbone=rows["backbone"].iloc[0], **names)
+        yield times(rows, claim, least, said, 1)
+
+
+def sooner_by_ese(rows: pd.DataFrame, claim: str, what: str, rival: str) -> Iterator[Measurement]:
+    """How long encoding and search take by ESE against a rival, on average over sizes."""
+    total = ratios(rows, "total_ratio", method=f"{ESE} / {rival}")
+    for _, mean in total[total["setting"].str.endswith(MEAN)].iterrows():
+        yield times(rows, claim, mean, what.format(backbone=rows["backbone"].iloc[0]), -1)
+
+
+def closer(
+    rows: pd.DataFrame, claim: str, map_says: str, prefix_says: str, rival: str
+) -> Iterator[Measurement]:
+    """Distances in the map, and agreement without one, at the map's prefix, against a rival.
+
+    The claim is made of distances in a map and holds only if measures without a map agree (audit
+    E16), so both judge it.
+    """
+    backbone = rows["backbone"].iloc[0]
+    pair = only(rows, method=f"{ESE} − {rival}")
+    maps = only(pair, metric="map_distance_lead")
+    for (dim, setting), at in maps.groupby(["dim", "setting"], sort=False):
+        said = map_says.format(backbone=backbone, dim=dim, setting=setting)
+        yield effect(claim, scaled(estimate(at), 0.01), said, direction=-1)
+    for metric, measure in MEASURES.items():
+        at = only(pair, metric=f"{metric}_lead")
+        for dim, cell in at[at["dim"].isin(maps["dim"])].groupby("dim"):
+            said = prefix_says.format(backbone=backbone, measure=measure, dim=dim)
+            yield effect(claim, estimate(cell), said)
+
+
+JUDGES = judges_of("ese", globals())
+table1, table2, table3, figure3, figure6, figure7 = JUDGES.values()
+"""Rows to what they say of the claims of one page; that of Figure 3 judges Figure 4 too."""

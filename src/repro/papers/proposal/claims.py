@@ -1,50 +1,45 @@
-"""What rows measure of the proposal's four claims: PROP-T-1, PROP-T-2, PROP-E-1 and PROP-Q-1."""
+"""What the table of the proposal's claims, `papers/proposal.toml`, names: how rows are read, and
+claims with arithmetic of their own.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate
 from repro.methods import AVERAGE, BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.judge import Facts, Judge, Measurement, Split, effect, judge, lowest, trend
+from repro.report.claims import judges_of
+from repro.report.judge import Cells, Facts, Measurement, Rule, effect, judge, lowest, trend
 
-EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
-"""Both fall as the dimension grows, by the equations of the page; for alignment they name no
-direction.
-"""
-# Of ln(root mean square error of cosines) against ln(dim), as PROP-T-2 has it
-SLOPE, TOLERANCE = -0.5, 0.1
 TASKS = ("stsb", "sickr", AVERAGE, "hotpotqa")  # in the order of tables and figures
-CLOSE, SHORT = 1 / 3, 1 / 6
-"""256 and 128 of BERT's 768, as shares of the full size: from the first on PROP-Q-1 expects hardly
-a loss, to the second only of the two-step method.
-"""
 
 
-def alignment_uniformity(rows: pd.DataFrame) -> list[Measurement]:
-    """Kendall's τ of InfoNCE, alignment and uniformity against dim, over trained encoders.
-
-    The proposal names no direction. The loss and uniformity are judged by the one that the theory
-    gives them; alignment by whichever it shows, so that only the absence of a trend speaks against
-    the claim.
+def surest(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
+    """What the rows of each network say, on the average of seven sets where it is known, which is
+    surer.
     """
     found = []
-    for network, metric in product(
-        rows["backbone"].unique(),
-        ("info_nce", "alignment", "uniformity"),
-    ):
-        own = rows[(rows["backbone"] == network) & (rows["metric"] == metric)]
-        if own["dim"].nunique() < 3:
-            continue
-        sign = EXPECTED_SIGN.get(metric)
-        words = f"{metric} against dim" + ("" if sign else ", either direction")
-        m = replace(trend("PROP-T-1", own, sign or 1, words), network=str(network))
-        found.append(m if sign or m.value >= 0 else replace(m, direction=-1))
+    for _, own in rows.groupby("backbone", sort=False):
+        mean = own[own["dataset"] == AVERAGE]
+        found += judge(rules, mean if len(mean) else own)
     return found
+
+
+def trend_of(
+    rows: pd.DataFrame, claim: str, what: str, metric: str, direction: int = 0
+) -> Iterator[Measurement]:
+    """Kendall's τ of a metric against dim, over trained encoders; three dims at least.
+
+    The proposal names no direction. The loss and uniformity are judged by the one that the theory
+    gives them; a metric without one by whichever it shows, so that only the absence of a trend
+    speaks against the claim.
+    """
+    own = rows[rows["metric"] == metric]
+    if own["dim"].nunique() >= 3:
+        m = trend(claim, own, direction or 1, what)
+        yield m if direction or m.value >= 0 else replace(m, direction=-1)
 
 
 def slopes(rows: pd.DataFrame) -> pd.Series:
@@ -70,27 +65,18 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
     )
 
 
-def johnson_lindenstrauss(rows: pd.DataFrame) -> list[Measurement]:
-    """Slope less −½ of every encoder, with its t interval over draws; one draw alone says
-    nothing.
+def slope_of_error(
+    rows: pd.DataFrame, claim: str, what: str, slope: float, margin: float
+) -> Iterator[Measurement]:
+    """How far the slope of every encoder is from what is expected, with its t interval over draws;
+    one draw alone says nothing.
     """
-    found = []
-    for backbone, of_one in (
-        slopes(rows).groupby(level="backbone") if (rows["metric"] == "cosine_rms").any() else ()
-    ):
-        off = (of_one.droplevel("backbone") - SLOPE).to_dict()
-        what = f"{backbone}: slope of ln(rms cosine error) against ln(dim), less −0.5"
-        found.append(
-            effect(
-                "PROP-T-2",
-                Estimate(off),
-                what,
-                test="sameness",
-                margin=TOLERANCE,
-                network=str(backbone),
-            )
-        )
-    return found
+    if not (rows["metric"] == "cosine_rms").any():
+        return
+    for backbone, own in slopes(rows).groupby(level="backbone"):
+        off = Estimate((own.droplevel("backbone") - slope).to_dict())
+        said = what.format(backbone=backbone)
+        yield effect(claim, off, said, test="sameness", margin=margin, network=str(backbone))
 
 
 def in_task_order(rows: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +113,7 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def trained_or_reduced(rows: pd.DataFrame) -> Iterator[Measurement]:
+def trained_or_reduced(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """The trained projection less the closest reduction on similarity, at every dim and set.
 
     The proposal leaves the answer open. Judged is whether training wins: if it does not hold,
@@ -135,53 +121,34 @@ def trained_or_reduced(rows: pd.DataFrame) -> Iterator[Measurement]:
     """
     network = str(rows["backbone"].iloc[0])
     for e in closest_reductions(rows[rows["metric"] == "spearman_lead"]).itertuples():
-        what = (
-            f"{network}, {e.dataset}, dim {e.dim}: trained projection less the "
-            f"closest reduction, {e.over}"
-        )
-        yield effect("PROP-E-1", e.estimate, what, network=network)
+        said = what.format(network=network, dataset=e.dataset, dim=e.dim, over=e.over)
+        yield effect(claim, e.estimate, said, network=network)
 
 
-def _sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
-    """The rows of each set, with the full size and the network."""
+def sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """The rows of each set, with the network, its full size and two shares of it.
+
+    256 and 128 of BERT's 768 are a third and a sixth: from the first on the proposal expects hardly
+    a loss, to the second only of the two-step method.
+    """
     full = int(rows.loc[rows["method"] == FULL_SIZE, "dim"].dropna().iloc[0])
+    shares = {"full": full, "third": 1 / 3 * full, "sixth": 1 / 6 * full}
     for dataset, own in in_task_order(rows).groupby("dataset", sort=False):
-        yield {"full": full, "network": str(own["backbone"].iloc[0]), "dataset": str(dataset)}, own
+        network = str(own["backbone"].iloc[0])
+        yield {**shares, "network": network, "dataset": str(dataset)}, own
 
 
-def _cells(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def cells(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
     """The rows of each set and dim."""
-    for facts, group in _sets(rows):
+    for facts, group in sets(rows):
         yield from ((facts, own) for _, own in group.groupby("dim"))
 
 
-def _kept(line: str, share: float, each: Split, **options: Any) -> Judge:
-    """A line less full size, at a share of the full size and above."""
-    what = f"{{network}}, {{dataset}}, dim {{dim}} of {{full}}: {line} less full size"
-    rows = (
-        f"metric == 'spearman_lead' and method == '{line} − {FULL_SIZE}' and dim >= {share} * @full"
-    )
-    return Judge("PROP-Q-1", what, rows, each=each, null=-1.0, **options)
+def narrowest(at: Cells) -> tuple[tuple[int, ...], Estimate]:
+    """The smallest dim."""
+    return min(at.items())
 
 
-SIZE_KEPT = (
-    _kept(TRAINED_PROJECTION, CLOSE, _cells),
-    _kept(TWO_STEP_PROJECTION, SHORT, _sets, pick=lambda at: min(at.items())),
-)
-"""Similarity at a third of the full size and above, and of two-step training at the smallest size
-from a sixth on.
-"""
-
-
-def train_or_reduce(rows: pd.DataFrame) -> list[Measurement]:
-    """PROP-E-1 and PROP-Q-1, network by network, on the average of seven sets where it is known,
-    which is surer.
-    """
-    networks = (
-        (own, own[own["dataset"] == AVERAGE]) for _, own in rows.groupby("backbone", sort=False)
-    )
-    return [
-        m
-        for own, mean in networks
-        for m in judge([trained_or_reduced, *SIZE_KEPT], mean if len(mean) else own)
-    ]
+JUDGES = judges_of("proposal", globals())
+alignment_uniformity, johnson_lindenstrauss, train_or_reduce = JUDGES.values()
+"""Rows to what they say of the claims of one page."""

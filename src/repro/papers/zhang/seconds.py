@@ -1,12 +1,11 @@
 """Table 1 and depth: seconds of fitting and of reducing, printed and in rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from repro.report.judge import Measurement, Rule, judge
+from repro.report.judge import Measurement
 from repro.report.tables import paper_values
 
 OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
@@ -48,12 +47,6 @@ def seconds_of(
     own = own[own["setting"] == setting]
     value, low, high = (float(own[column].mean()) for column in ("value", "ci_low", "ci_high"))
     return None if own.empty else (value, low, high)
-
-
-def network_by_network(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
-    """What the rows of each network say, by itself."""
-    networks = rows.groupby("backbone", sort=False)
-    return [replace(m, network=str(name)) for name, own in networks for m in judge(rules, own)]
 
 
 def times(
