@@ -13,19 +13,17 @@ from repro.papers.proposal.collection import (
     Nearest,
     Questions,
     Way,
-    all_ways,
     collection_rows,
     draw_texts,
-    held_out,
-    law_errors,
-    laws,
     statement,
     with_setting,
 )
 from repro.reducers import make_reducer
 from repro.types import InputError, unit_rows
+from shown_code import on_page
 
 SIZES = [50, 600, 1_500]
+PAGE = on_page("beyond_collection_size", "held_out", "law_errors", "straight")
 
 
 @pytest.fixture(scope="module")
@@ -131,13 +129,6 @@ def test_shards_are_cut_into_who_asks_what_teaches_and_what_is_searched():
     assert collection.size == 11 and np.array_equal(np.concatenate(collection.searched), X[9:])
 
 
-def test_every_way_is_named_once_and_an_unknown_level_is_refused():
-    ways = all_ways(12, ["svd", "pca"], [3, 6], ["float32", HAMMING])
-    assert len(set(ways)) == len(ways) == 2 + 2 * 2 * 2
-    with pytest.raises(InputError, match="level"):
-        all_ways(12, ["svd"], [3], ["int2"])
-
-
 def test_ties_go_to_the_document_that_came_first():
     nearest = Nearest(1, 3)
     nearest.offer(np.array([[1.0, 0, 1, 0, 0, 0, 0, 0]], np.float32), 0)
@@ -149,8 +140,8 @@ def test_ties_go_to_the_document_that_came_first():
 def grown():
     X = np.random.default_rng(0).normal(size=(2_000, 12)) / np.arange(1, 13) ** 0.7
     collection = Collection("made", X[:100], X[100:400], [X[400:]])
-    ways = all_ways(12, ["svd"], [2, 4, 6, 8, 10], ["float32"])
-    frame = collection_rows(collection, ways, [120, 400, 1_500], depths=(10,), experiment="e")
+    ways = [Way("svd", dim, "float32") for dim in (2, 4, 6, 8, 10)]
+    frame = collection_rows(collection, ways, [120, 400, 1_500], depths=(10, 40), experiment="e")
     return with_setting(frame.assign(backbone="made"))
 
 
@@ -162,20 +153,23 @@ def test_settings_say_level_size_and_candidates(rows):
 
 
 def test_a_law_of_small_collections_is_near_what_a_larger_one_keeps(grown):
-    assert not laws(grown, largest=400, form="straight")
-    ((key, law),) = laws(grown, largest=1_500, form="straight").items()
+    assert not PAGE["laws"](grown, 400)
+    (key, law), *_ = PAGE["laws"](grown, 1_500, PAGE["straight"]).items()
     measured = grown[(grown["dim"] == 6) & (grown["vectors"] == 1_500)]
-    kept = measured[measured["metric"] == "neighbours_kept"]["value"].item()
+    kept = measured[(measured["metric"] == "neighbours_kept") & (measured["candidates"] == 10)][
+        "value"
+    ].item()
     assert key == ("made", "SVD", "float32", 10)
-    assert law.kept(0.5, 1_500) == pytest.approx(kept, abs=0.04)
+    assert law(0.5, 1_500) == pytest.approx(kept, abs=0.04)
 
 
 def test_errors_are_those_of_the_size_that_was_held_out(grown):
-    errors = law_errors(grown, largest=1_500, judged=1_500, form="straight")
-    assert errors["rms_same"].item() == 0 and 0 < errors["rms"].item() < 6
+    errors = PAGE["law_errors"](grown, 1_500, 1_500, PAGE["straight"])
+    assert not errors["same"].any() and errors["rms"].between(0.01, 6).all()
 
 
 def test_a_law_is_judged_in_a_collection_ten_times_larger():
+    held_out = PAGE["held_out"]
     assert held_out([1_000, 3_000, 10_000, 30_000, 100_000]) == (10_000, 100_000)
     assert held_out([1_000, 3_000, 10_000, 29_000]) == (10_000, 29_000)
     assert held_out([1_000, 3_000, 10_000]) is None

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repro.evaluation import quantise as coding
-from repro.evaluation.growth import Law, fit_law
+from repro.evaluation.growth import fit_law, share_needed
 from repro.evaluation.stats import mean_draws
 from repro.methods import FULL_SIZE
 from repro.reducers import REDUCER_NAMES, make_reducer
@@ -29,7 +29,7 @@ from repro.reducers.reducer import Reducer
 from repro.rows import make_rows
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, one_of, unit_rows
+from repro.types import Array, InputError, unit_rows
 
 NEIGHBOURS = 10
 FULL = "none"  # The reducer of a way that keeps all dimensions.
@@ -65,20 +65,6 @@ class Texts(NamedTuple):
     asking: list[str]
     teaching: list[str]
     searched: list[str]
-
-
-def all_ways(
-    dim: int,
-    reducers: Sequence[str],
-    dims: Sequence[int],
-    levels: Sequence[str],
-) -> list[Way]:
-    """All dimensions at every level, and every reducer at every size and level."""
-    ways = [Way(FULL, dim, level) for level in levels]
-    for reducer in reducers:
-        for size in dims:
-            ways += [Way(reducer, size, one_of(level, LEVELS, "level")) for level in levels]
-    return ways
 
 
 def draw_texts(texts: Sequence[str], *, asking: int, teaching: int, seed: int = 0) -> Texts:
@@ -429,92 +415,43 @@ def with_setting(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def laws(rows: pd.DataFrame, *, largest: int, form: str) -> dict[tuple[str, ...], Law]:
-    """A law for every encoder, reducer, level and number of candidates, fitted to collections of at
-    most so many vectors; none where fewer than three shares or sizes were measured.
-
-    Args:
-        rows: as `with_setting` gives them.
-        largest: vectors beyond which rows are not looked at.
-        form: a name of `repro.evaluation.growth.FORMS`.
-    """
-    measured = rows[(rows["metric"] == "neighbours_kept") & (rows["method"] != FULL_SIZE)]
-    # Of a collection of a few times the candidates, chance finds a good part.
-    enough = measured["vectors"] >= 10 * measured["candidates"]
-    measured = measured[enough & (measured["vectors"] <= largest)]
-    fitted = {}
-    for key, of_way in measured.groupby(["backbone", "method", "level", "candidates"], sort=False):
-        if of_way["vectors"].nunique() < 3 or of_way["share"].nunique() < 3:
-            continue
-        fitted[key] = fit_law(
-            of_way["share"].to_numpy(),
-            of_way["vectors"].to_numpy(),
-            of_way["value"].to_numpy(),
-            candidates=int(key[3]),
-            form=form,
-        )
-    return fitted
-
-
-def law_errors(rows: pd.DataFrame, *, largest: int, judged: int, form: str) -> pd.DataFrame:
-    """How far laws of collections up to `largest` are off in one of `judged` vectors, in points.
-
-    Beside the law stands what a reader without one would say: the share measured at `largest`.
-    """
-    lines = []
-    keys = ["backbone", "method", "level", "candidates"]
-    for key, law in laws(rows, largest=largest, form=form).items():
-        own = rows[(rows[keys] == list(key)).all(axis=1) & (rows["metric"] == "neighbours_kept")]
-        at = own.pivot_table(index="share", columns="vectors", values="value")
-        if judged not in at:
-            continue
-        off = 100 * (law.kept(at.index.to_numpy(), judged) - at[judged])
-        same = 100 * (at[largest] - at[judged])
-        lines.append(
-            {
-                **dict(zip(keys, key, strict=True)),
-                "form": form,
-                "rms": float(np.sqrt(np.square(off).mean())),
-                "largest": float(np.abs(off).max()),
-                "rms_same": float(np.sqrt(np.square(same).mean())),
-            }
-        )
-    return pd.DataFrame(lines)
-
-
-def held_out(sizes: Sequence[int]) -> tuple[int, int] | None:
-    """The size up to which a law is fitted and the one by which it is judged: the largest, and one
-    some ten times smaller with two below it; None if there are none such.
-    """
-    *known, judged = sorted(set(sizes))
-    if len(known) < 3:
-        return None
-    return min(known[2:], key=lambda size: abs(np.log10(judged / size) - 1)), judged
-
-
 def statement(rows: pd.DataFrame) -> str:
     """What half and the smallest share of the dimensions keep, in the smallest and the largest
-    collection, of the encoder that was searched in the largest one.
+    collection, of the encoder that was searched in the largest one; and the dimensions that keep
+    95 % in that, by the law of `repro.evaluation.growth`.
 
     Args:
         rows: as `with_setting` gives them.
     """
-    kept = rows[(rows["metric"] == "neighbours_kept") & (rows["candidates"] == NEIGHBOURS)]
-    kept = kept[(kept["method"] == REDUCER_NAMES["svd"]) & (kept["level"] == "float32")]
+    kept = rows[(rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")]
+    kept = kept[kept["method"] == REDUCER_NAMES["svd"]]
     if kept.empty:
         return "No rows are recorded."
-    own = kept[kept["backbone"] == kept.loc[kept["vectors"].idxmax(), "backbone"]]
-    sizes = [int(own["vectors"].min()), int(own["vectors"].max())]
+    of_encoder = kept[kept["backbone"] == kept.loc[kept["vectors"].idxmax(), "backbone"]]
+    full = int(of_encoder["full"].iloc[0])
+    sizes = [int(of_encoder["vectors"].min()), int(of_encoder["vectors"].max())]
     said = []
-    for dim in (int(own["full"].iloc[0]) // 2, int(own["dim"].min())):
-        cells = own[own["dim"] == dim].set_index("vectors").loc[sizes]
+    alone = of_encoder[of_encoder["candidates"] == NEIGHBOURS]
+    for dim in (full // 2, int(alone["dim"].min())):
+        cells = alone[alone["dim"] == dim].set_index("vectors").loc[sizes]
         before, after = [
             f"{100 * cell.value:.1f} % [{100 * cell.ci_low:.1f}, {100 * cell.ci_high:.1f}]"
             for cell in cells.itertuples()
         ]
         said.append(f"{dim} dimensions keep {before} and {after}")
+    needed = []
+    for candidates in (NEIGHBOURS, 4 * NEIGHBOURS):
+        measured = of_encoder[of_encoder["candidates"] == candidates]
+        law = fit_law(
+            *(measured[name].to_numpy(np.float64) for name in ("share", "vectors", "value")),
+            candidates=candidates,
+        )
+        share = share_needed(law, 0.95, sizes[1])
+        needed.append(np.ceil(full * (1 if np.isnan(share) else share)))
     return (
-        f"Of the ten nearest by all {own['full'].iloc[0]} dimensions of "
-        f"{own['backbone'].iloc[0]}, among {sizes[0]:,} and among {sizes[1]:,} sentences: "
-        f"{'; '.join(said)}."
+        f"Of the ten nearest by all {full} dimensions of "
+        f"{of_encoder['backbone'].iloc[0]}, among {sizes[0]:,} and among {sizes[1]:,} sentences: "
+        f"{'; '.join(said)}. To keep 95 % of them in the larger collection takes "
+        f"{needed[0]:.0f} dimensions; {needed[1]:.0f} where the full floats put "
+        f"{4 * NEIGHBOURS} candidates in order."
     )
