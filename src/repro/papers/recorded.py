@@ -17,7 +17,6 @@ from repro.papers.ese.claims import PRINTED_BACKBONE, only, printed, table1_cell
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
-from repro.papers.wang import claims_figures as wang_figures
 from repro.papers.zhang import claims as zhang
 from repro.paths import write_text
 from repro.report.claims import folded
@@ -52,15 +51,8 @@ def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
 
 
-JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
-    "wang_figure2": wang_figures.figure2,
-    "wang_figure3": wang_figures.figure3,
-    "wang_figure4": wang_figures.figure4,
-    "wang_table1": wang.table1,
-    "wang_table2": wang.table2,
-    "wang_table3": wang.table3,
-    "wang_table4": wang.table4,
-    "wang_ablations": wang.ablations,
+JUDGES: dict[str, Callable[..., list[Measurement]]] = {
+    **wang.JUDGES,
     **zhang.JUDGES,
     **sbertlp.JUDGES,
     **ese.JUDGES,

@@ -172,6 +172,9 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
     if "printed" in given:
         printed = given.pop("printed")
         given["paper"] = function_of(printed, functions)() if isinstance(printed, dict) else printed
+    for side in SIDES:
+        if side in given:
+            given |= {"null": given.pop(side), "direction": SIDES[side]}
     if "each" in given:
         given["each"] = function_of(given["each"], functions)
     if "by" in given:
@@ -182,9 +185,6 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
         given["scale"] = UNITS[given.pop("unit")]
     if "over" in given:
         given["over"] = tuple(given["over"])
-    for side in SIDES:
-        if side in given:
-            given |= {"null": given.pop(side), "direction": SIDES[side]}
     return Judge(claim, **given)
 
 

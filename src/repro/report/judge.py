@@ -443,5 +443,8 @@ def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Mea
 
 def network_by_network(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows of each network say, by itself."""
-    networks = rows.groupby("backbone", sort=False)
-    return [replace(m, network=str(name)) for name, own in networks for m in judge(rules, own)]
+    found = []
+    for name, own in rows.groupby("backbone", sort=False):
+        for m in judge(rules, own):
+            found.append(replace(m, network=str(name)))
+    return found

@@ -367,7 +367,8 @@ def asked(m: Measurement, scores: Scores) -> str:
     record = record_of(m.claim_id)
     if not re.search(record.get("asked_of", ""), m.what):
         return ""
-    return "; ".join(filter(None, (CONDITIONS[name](m, scores) for name in record["asks"])))
+    lacking = [CONDITIONS[name](m, scores) for name in record["asks"]]
+    return "; ".join(filter(None, lacking))
 
 
 def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:

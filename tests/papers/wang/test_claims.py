@@ -106,11 +106,11 @@ def test_rows_of_the_mean_over_dims_say_how_much_the_items_move_it():
             [dims, seeded([gain | {"metric": "spearman_gain_mean"}], half=0.01, seeds=seeds, **of)]
         )
         (m,) = claims.mean_over_dims(
+            rows.assign(full=384),
             "WANG-T2-2",
             "mean",
-            claims.SECOND,
+            "metric == 'spearman_gain' and dim <= full",
             0.83,
-            rows.assign(full=384),
         )
         errors.append(m.item_error)
         assert (m.value, m.seeds) == (pytest.approx(0.55), 4)

@@ -6,7 +6,7 @@ import pytest
 
 from made_rows import FAILS, HOLDS, SEEDS, UNSURE, seeded, verdicts_of, verdicts_of_parts
 from repro.methods import AVERAGE
-from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal, third_of
+from repro.papers.wang.claims import figure2, figure3, figure4, log_optimal, third_of
 
 # Figure 2
 

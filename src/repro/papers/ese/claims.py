@@ -177,7 +177,9 @@ def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
 
 
 def depth(
-    rules: Sequence[Rule], rows: pd.DataFrame, threshold: float | None = None
+    rules: Sequence[Rule],
+    rows: pd.DataFrame,
+    threshold: float | None = None,
 ) -> list[Measurement]:
     """The same of every layer; a threshold of None is `threshold_of` each backbone's rows."""
     return measured(rules, rows.assign(threshold=nan if threshold is None else threshold))
@@ -190,11 +192,16 @@ def searched(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
 
 
 def by_backbone(
-    rules: Sequence[Callable[..., Iterable[Measurement]]], rows: pd.DataFrame, **options: Any
+    rules: Sequence[Callable[..., Iterable[Measurement]]],
+    rows: pd.DataFrame,
+    **options: Any,
 ) -> list[Measurement]:
     """What the rows of each backbone say."""
-    backbones = rows.groupby("backbone", sort=False)
-    return [m for _, own in backbones for rule in rules for m in rule(own, **options)]
+    found: list[Measurement] = []
+    for _, own in rows.groupby("backbone", sort=False):
+        for rule in rules:
+            found += rule(own, **options)
+    return found
 
 
 def variants(
@@ -225,7 +232,12 @@ def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
     return float(100 * (at[winner] - at[rival]))
 
 
-def language_models(rows: pd.DataFrame, claim: str, what: str, why: str) -> Iterator[Measurement]:
+def language_models(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    why: str,
+) -> Iterator[Measurement]:
     """The shallow gain of an adapter-tuned language model less the smallest of the others."""
     gains = {}
     for name, own in rows.groupby("backbone", sort=False):
@@ -373,7 +385,12 @@ def in_order(
             yield effect(claim, e, said, paper=paper)
 
 
-def excess(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Measurement]:
+def excess(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    same: Same,
+) -> Iterator[Measurement]:
     """What leaving compression out costs the shallow layers more, against the nearest target that
     was tried.
     """
@@ -384,7 +401,12 @@ def excess(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Me
             yield effect(claim, e, what.format(backbone=rows["backbone"].iloc[0]))
 
 
-def above_ends(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Measurement]:
+def above_ends(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    same: Same,
+) -> Iterator[Measurement]:
     """The default's lead over the smallest and the largest size tried."""
     sizes = tried_sizes(rows)
     default = {method: size for size, method in sizes.items()}.get(ESE_DEFAULT)
@@ -395,7 +417,12 @@ def above_ends(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterato
             yield effect(claim, e, what.format(backbone=rows["backbone"].iloc[0], **names))
 
 
-def above_baselines(rows: pd.DataFrame, claim: str, what: str, same: Same) -> Iterator[Measurement]:
+def above_baselines(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    same: Same,
+) -> Iterator[Measurement]:
     """The smallest lead over the baselines of all sizes tried."""
     at = {}
     for size, method in tried_sizes(rows).items():
@@ -465,7 +492,12 @@ def ratios(rows: pd.DataFrame, metric: str, **where: Any) -> pd.DataFrame:
     return over_seeds(only(rows, metric=metric, **where), ["method", "layer", "dim", "setting"])
 
 
-def equal_time(rows: pd.DataFrame, claim: str, what: str, margin: float) -> Iterator[Measurement]:
+def equal_time(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    margin: float,
+) -> Iterator[Measurement]:
     """How ESE's seconds differ from MRL's at equal depth, where they differ most."""
     ratio = ratios(rows, "encode_ratio", method=f"{ESE} / {MRL}")
     if len(ratio):
@@ -477,7 +509,11 @@ def equal_time(rows: pd.DataFrame, claim: str, what: str, margin: float) -> Iter
 
 
 def times(
-    rows: pd.DataFrame, claim: str, ratio: pd.Series, what: str, direction: int
+    rows: pd.DataFrame,
+    claim: str,
+    ratio: pd.Series,
+    what: str,
+    direction: int,
 ) -> Measurement:
     """How many times, from a row of ratios."""
     value, low, high = (float(ratio[c]) for c in ("value", "ci_low", "ci_high"))
@@ -496,7 +532,12 @@ def sooner_at_fewer_dims(rows: pd.DataFrame, claim: str, what: str) -> Iterator[
         yield times(rows, claim, least, said, 1)
 
 
-def sooner_by_ese(rows: pd.DataFrame, claim: str, what: str, rival: str) -> Iterator[Measurement]:
+def sooner_by_ese(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    rival: str,
+) -> Iterator[Measurement]:
     """How long encoding and search take by ESE against a rival, on average over sizes."""
     total = ratios(rows, "total_ratio", method=f"{ESE} / {rival}")
     for _, mean in total[total["setting"].str.endswith(MEAN)].iterrows():
@@ -504,7 +545,11 @@ def sooner_by_ese(rows: pd.DataFrame, claim: str, what: str, rival: str) -> Iter
 
 
 def closer(
-    rows: pd.DataFrame, claim: str, map_says: str, prefix_says: str, rival: str
+    rows: pd.DataFrame,
+    claim: str,
+    map_says: str,
+    prefix_says: str,
+    rival: str,
 ) -> Iterator[Measurement]:
     """Distances in the map, and agreement without one, at the map's prefix, against a rival.
 

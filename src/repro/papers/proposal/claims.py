@@ -28,7 +28,11 @@ def surest(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
 
 
 def trend_of(
-    rows: pd.DataFrame, claim: str, what: str, metric: str, direction: int = 0
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    metric: str,
+    direction: int = 0,
 ) -> Iterator[Measurement]:
     """Kendall's τ of a metric against dim, over trained encoders; three dims at least.
 
@@ -66,7 +70,11 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
 
 
 def slope_of_error(
-    rows: pd.DataFrame, claim: str, what: str, slope: float, margin: float
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    slope: float,
+    margin: float,
 ) -> Iterator[Measurement]:
     """How far the slope of every encoder is from what is expected, with its t interval over draws;
     one draw alone says nothing.

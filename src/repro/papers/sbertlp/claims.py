@@ -102,7 +102,12 @@ def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     return judge(rules, rows, fixed=fixed)
 
 
-def turned(rows: pd.DataFrame, claim: str, what: str, premise: str) -> Iterator[Measurement]:
+def turned(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    premise: str,
+) -> Iterator[Measurement]:
     """Which of the two printed pairs has the higher cosine after the mapping, if the wrong one had
     it before.
 
@@ -205,7 +210,12 @@ def sets_led(
 
 
 def mapping_beats_flow(
-    rows: pd.DataFrame, claim: str, what: str, table: str, paper: int, without: str
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    table: str,
+    paper: int,
+    without: str,
 ) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
     methods = set(rows["method"])
@@ -217,7 +227,12 @@ def mapping_beats_flow(
     return found or [absent(claim, without)]
 
 
-def mapped_is_best(rows: pd.DataFrame, claim: str, what: str, paper: int) -> Iterator[Measurement]:
+def mapped_is_best(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    paper: int,
+) -> Iterator[Measurement]:
     """On how many sets a mapped system is above all others, against what equal lines would come to
     by chance.
     """
@@ -233,7 +248,12 @@ def mapped_is_best(rows: pd.DataFrame, claim: str, what: str, paper: int) -> Ite
         )
 
 
-def use_on_trec(rows: pd.DataFrame, claim: str, what: str, without: str) -> Iterator[Measurement]:
+def use_on_trec(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    without: str,
+) -> Iterator[Measurement]:
     """How far the Universal Sentence Encoder is above the best mapped system on TREC."""
     at = {name: e for name, (e,) in scores_of(rows, ["accuracy"], ["trec"]).items()}
     mapped = [name for name in at if name.endswith("-LP")]
@@ -249,7 +269,11 @@ def use_on_trec(rows: pd.DataFrame, claim: str, what: str, without: str) -> Iter
 
 
 def use_is_best(
-    rows: pd.DataFrame, claim: str, what: str, paper: int, without: str
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    paper: int,
+    without: str,
 ) -> Iterator[Measurement]:
     """By how many indicators the Universal Sentence Encoder is above all others, as far as they
     have intervals.

@@ -1,20 +1,32 @@
-"""What Wang et al. (2023) claim in their tables and beside them, and Tables 3 and 4 for the reader.
+"""What the table of Wang et al. (2023), `papers/wang.toml`, names; Tables 3 and 4 for the reader.
 
-"At every dim" is judged at the dim where the claim is hardest to hold. Where Tables 3 and 4 name a
-dim of the paper's 768, ours is the one at the same share of the full size, unless methods are
-compared at that dim.
+"At every dim" and "for every network" are judged where the claim is hardest to hold. The paper's
+dims are read as shares of the network's full size, those of Figure 4 as printed; where methods are
+compared at one dim, so is that.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations, pairwise
+from math import log2
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from repro import methods
-from repro.evaluation.seeds import FEWEST_SEEDS, Estimate, estimate, estimates, kendall, mean
+from repro.evaluation.seeds import (
+    FEWEST_SEEDS,
+    Estimate,
+    estimate,
+    estimates,
+    kendall,
+    mean,
+    of_parts,
+    scaled,
+)
+from repro.evaluation.stats import Floats
 from repro.methods import (
     AVERAGE,
     END_TO_END,
@@ -26,64 +38,374 @@ from repro.methods import (
     TRAINED_NARROW,
     TWO_STEP,
 )
-from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, surest, trending
+from repro.report.claims import judges_of, record_of
 from repro.report.judge import (
+    Facts,
     Judge,
     Measurement,
     Rule,
     effect,
     farthest,
     highest,
+    judge,
     lowest,
     ratio,
     together,
-    whole,
+    trend,
 )
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
-# Tables 1 and 2: the gains of both steps
+SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
+SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
+"""Full sizes of networks with rows; to ask the networks themselves would load torch."""
+PAPER_HIDDEN = 768
+PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5")["parts"]}
+"""Figure 2's smallest dims that keep the best score."""
+SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
 
-FIRST, SECOND = (
-    f"metric == 'spearman_gain' and method == '{step}' and dim <= full" for step in (STEP_1, STEP_2)
-)
-"""At the paper's dims, none of which is above the full size."""
-ALONE = "metric == 'spearman_gain_alone'"
-LESS = "metric == 'spearman_gain_steps' and dim <= full"
 
+def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
+    """What the rows of each network say of the rules of a figure or table; they get a column
+    `full`, its full size.
 
-def two_steps(
-    claims: tuple[str, str, str],
-    printed: tuple[float, float],
-    objective: str,
-) -> list[Rule]:
-    """The gains of both steps where they are smallest, on average beside the printed means, and
-    against each other.
+    A network that is not in `SIZES` has the size given, or its largest dim. What a rule says
+    without naming anybody is said of the network whose rows it read.
     """
-    return [
-        Judge(
-            claims[0],
-            "smallest gain of step 1 where the encoder changes (dim {dim})",
-            f"{FIRST} and opt != dim",
-        ),
-        Judge(claims[1], "smallest gain of step 2 (dim {dim})", SECOND),
-        partial(mean_over_dims, claims[2], "mean gain of step 1", FIRST, printed[0]),
-        partial(mean_over_dims, claims[2], "mean gain of step 2", SECOND, printed[1]),
-        partial(
-            mean_over_dims,
-            "WANG-T1-5",
-            f"mean gain of step 1 less that of step 2 ({objective})",
-            LESS,
-            None,
-        ),
-    ]
+    found = []
+    for name, own in rows.groupby("backbone", sort=False, dropna=False):
+        size = SIZES.get(str(name)) or full or int(own["dim"].max())
+        found += [
+            replace(m, network=m.network or str(name)) for m in judge(rules, own.assign(full=size))
+        ]
+    return found
 
 
-def mean_over_dims(
+def averaged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without STS-B's test rows of networks whose average over the seven sets is known, which is
+    surer.
+    """
+    surer = rows["backbone"].isin(rows.loc[rows["dataset"] == AVERAGE, "backbone"].unique())
+    scores = (rows["dataset"] == "stsb") & (rows["metric"] != "train_seconds")
+    return rows[~(surer & scores & ~rows["setting"].fillna("").str.startswith("dev"))]
+
+
+def surest(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
+    """What the surest scores say of some rules."""
+    return judged(rules, averaged(rows), full)
+
+
+def trending(
+    rows: pd.DataFrame,
     claim: str,
     what: str,
     query: str,
-    paper: float | None,
+    direction: int,
+    paper: float | None = None,
+) -> Iterator[Measurement]:
+    """The values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at least."""
+    own = rows.query(query, engine="python")
+    if own["dim"].nunique() >= 3:
+        said = what.format(network=own.get("network", own["backbone"]).iloc[0])
+        yield trend(claim, own, direction, said, paper=paper)
+
+
+# Figure 2: score against dim
+
+
+Losses = Mapping[tuple[int, int], Estimate]  # from a dim to a narrower one
+
+
+def losses_of(rows: pd.DataFrame) -> Iterator[tuple[str, int, list[int], Losses]]:
+    """Every task with a score at full size, that size, all dims from wide to narrow, and what is
+    lost between them; paired over items where rows hold such changes.
+    """
+    full = int(rows["full"].iloc[0])
+    for task, scores in rows.query(SCORES).groupby("dataset"):
+        at = dict(reversed(estimates(scores).items()))
+        if full not in at:
+            continue
+        changes = rows[rows["metric"].str.endswith("_change") & (rows["dataset"] == task)]
+        loss = {(w, d): at[w] - at[d] for w, d in combinations(at, 2)}
+        for (wider, d), cell in changes.groupby(["setting", "dim"]):
+            loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
+        yield str(task), full, list(at), loss
+
+
+def above_full(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """How the score of every task changes above the full size, where it changes most."""
+    for task, full, dims, loss in losses_of(rows):
+        if wide := {d: loss[d, full] for d in dims if d > full}:
+            said = what.format(task=task, full=full)
+            yield effect(claim, farthest(wide)[1], said, test="sameness")
+
+
+def below_full(
     rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+    margin: float,
+) -> Iterator[Measurement]:
+    """How the score of a task changes below the full size, where it changes most."""
+    for name, full, dims, loss in losses_of(rows):
+        narrow = {d: loss[full, d] for d in dims if d < full}
+        if name == task and narrow:
+            e, said = farthest(narrow)[1], what.format(full=full)
+            yield effect(claim, e, said, test="sameness", margin=margin)
+
+
+def smallest_step(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+) -> Iterator[Measurement]:
+    """What a task loses at a step down from the full size, where it is least."""
+    for name, full, dims, loss in losses_of(rows):
+        below = [full, *(d for d in dims if d < full)]
+        if name == task and len(below) > 1:
+            d, e = lowest({d: loss[w, d] for w, d in pairwise(below)})
+            yield effect(claim, e, what.format(dim=d))
+
+
+def loss_between(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+    from_size: str,
+    to_size: str,
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """What a task loses between two of these sizes: full, a third of it, the paper's smallest."""
+    for name, full, dims, loss in losses_of(rows):
+        below = [d for d in dims if d < full]
+        third = third_of(below, full)
+        if name == task and third:
+            size = {"full": full, "third": third, "smallest": 8 if 8 in below else min(below)}
+            wide, narrow = size[from_size], size[to_size]
+            if narrow < wide:
+                said = what.format(wide_dim=wide, narrow_dim=narrow)
+                yield effect(claim, loss[wide, narrow], said, **compared)
+
+
+def third_of(dims: Iterable[int], full: int) -> int | None:
+    """The dim that stands for the paper's 256 of 768: nearest to a third, within a factor of the
+    root of 2.
+    """
+    near = [d for d in dims if abs(log2(3 * d / full)) <= 0.5]
+    return min(near, key=lambda d: abs(log2(3 * d / full)), default=None)
+
+
+def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
+    """log₂ of the smallest dim whose score (…, C), at ascending dims, is within a point of the best
+    (method-optimal-dim in the book).
+
+    The dim is counted as a share of the full size.
+    """
+    good = scores >= scores.max(-1, keepdims=True) - 1.0
+    return np.log2(np.asarray(dims, float))[good.argmax(-1)] - log2(full)
+
+
+def whole_curves(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
+    """The scores by dim of every task with a score at full size and near a third of it: without the
+    latter there is nowhere between for an optimum to be.
+    """
+    full = int(rows["full"].iloc[0])
+    tasks = {str(task): estimates(own) for task, own in rows.query(SCORES).groupby("dataset")}
+    return {task: at for task, at in tasks.items() if full in at and third_of(at, full)}
+
+
+def optimal(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+    paper: int,
+) -> Iterator[Measurement]:
+    """The optimal dim of every seed as a share of the full size, moved by the items."""
+    full, at = int(rows["full"].iloc[0]), whole_curves(rows).get(task)
+    if not at:
+        return
+    best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
+    if paper == PAPER_HIDDEN:
+        yield effect(claim, best, what, test="sameness")
+    else:
+        yield ratio(claim, best, what, null=1.0, paper=paper / PAPER_HIDDEN)
+
+
+def tasks_below_full(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """Of how many tasks, four at least, the optimal dim is below the full size."""
+    full, tasks = int(rows["full"].iloc[0]), whole_curves(rows)
+    if len(tasks) < 4:
+        return
+    ends = np.cumsum([len(at) for at in tasks.values()])[:-1]
+
+    def below(scores: Floats) -> Floats:
+        parts = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
+        return np.sum(
+            [log_optimal(list(at), full, part) < 0 for at, part in parts],
+            axis=0,
+            dtype=float,
+        )
+
+    count = of_parts([e for at in tasks.values() for e in at.values()], below)
+    yield effect(claim, count, what.format(n=len(tasks)), **compared)
+
+
+# Figure 3: losses of the encoder and of the pooler
+
+
+def network_names(rows: pd.DataFrame) -> pd.Series:
+    """The network of every row: the backbone, with `:blocks` where blocks were taken off."""
+    cut = ":" + rows["layer"].astype("string")
+    return (rows["backbone"].astype("string") + cut.fillna("")).rename("network")
+
+
+def blocks_apart(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
+    """What the rows of every network say, of one with fewer blocks by themselves; they get a column
+    `network`.
+    """
+    found = []
+    for name, own in averaged(rows).groupby(network_names(rows), sort=False):
+        found += judge(rules, own.assign(network=name))
+    return found
+
+
+def narrow_losses(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
+    """By dim below the widest, what the encoder loses and what the pooler.
+
+    Losses measured from the best encoder cannot be negative and judge nothing: the encoder's is
+    then taken from the widest pooler's.
+    """
+    at = estimates(rows.query("metric == 'spearman' and readout == 'encoder'"))
+    loss = {
+        part: estimates(rows[rows["metric"] == f"{part}_loss"]) for part in ("encoder", "pooler")
+    }
+    full = int(rows["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
+    if rows["setting"].str.endswith("(best)").any():
+        full = max(at)
+        loss["encoder"] = {d: at[full] - e for d, e in at.items()}
+    narrow = [d for d in at if d < full]
+    return {part: {d: at_dims[d] for d in narrow} for part, at_dims in loss.items()}
+
+
+def narrowest_loss(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """What the encoder loses at the paper's smallest dim."""
+    if loss := narrow_losses(rows)["encoder"]:
+        least = 8 if 8 in loss else min(loss)
+        said = what.format(dim=least, network=rows["network"].iloc[0])
+        yield effect(claim, loss[least], said)
+
+
+def smallest_loss(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    readout: str,
+    most: int,
+) -> Iterator[Measurement]:
+    """What the encoder or the pooler loses at small dims, where it is least."""
+    loss = narrow_losses(rows)[readout]
+    if small := {d: e for d, e in loss.items() if d <= most}:
+        d, e = lowest(small)
+        yield effect(claim, e, what.format(dim=d, network=rows["network"].iloc[0]))
+
+
+# Figure 4: encoders are ranked by what they score alone, on the dev pairs where the rows hold them,
+# so that the pairs that rank are not the pairs that judge
+
+
+def printed_cells() -> pd.DataFrame:
+    """The two printed cells of the grid, as rows of methods `encoder_16` and `encoder_64` at dim
+    16.
+    """
+    cells = paper_values("wang2023", "text").query("table == 'fig4' and metric == 'spearman'")
+    return cells.assign(method=cells["method"].str.split(" ").str[0], readout="pooler")
+
+
+def on_dev(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the dev pairs, or all where there are none."""
+    dev = rows["setting"].fillna("").str.startswith("dev")
+    return rows[dev if dev.any() else ~dev]
+
+
+def ranking(rows: pd.DataFrame) -> pd.DataFrame:
+    """Score of each encoder alone (seeds × dims), on dev if there is one."""
+    kept = on_dev(rows).query("metric == 'spearman' and readout == 'encoder'")
+    return kept.pivot_table(index="seed", columns="dim", values="value")
+
+
+def printed_exchange() -> float:
+    """What encoder_64 is printed to gain over encoder_16 under pooler_16."""
+    printed = 100 * printed_cells().set_index("method")["value"]
+    return float(printed["encoder_64"] - printed["encoder_16"])
+
+
+def ranking_pairs(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """The rows of the pairs that rank."""
+    yield {}, on_dev(rows)
+
+
+def exchanges(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    query: str,
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """Of all exchanges for an encoder that is better alone, the share that raise the score, seed by
+    seed.
+    """
+    gains = rows.query(query, engine="python")
+    gains = gains.assign(encoder=gains["method"].str.removeprefix("encoder_").astype(int))
+    ranks = ranking(rows).dropna()
+    gains = gains[
+        gains["encoder"].isin(ranks) & gains["dim"].isin(ranks) & gains["seed"].isin(ranks.index)
+    ]
+    cells = {key: estimate(own) for key, own in gains.groupby(["encoder", "dim"])}
+    alone = [Estimate(scores.to_dict()) for _, scores in ranks.items()]
+    encoder, own = ([list(ranks).index(key[side]) for key in cells] for side in (0, 1))
+
+    def raised(numbers: Floats) -> Floats:
+        gain, score = np.split(numbers, [len(cells)], axis=-1)
+        better = score[..., encoder] > score[..., own]
+        return 100 * (better & (gain > 0)).sum(-1) / np.maximum(better.sum(-1), 1)
+
+    if cells:
+        share = of_parts([*cells.values(), *alone], raised)
+        yield effect(claim, share, what, **compared)
+
+
+def exchanged_example(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    query: str,
+    paper: float,
+    premise: str,
+) -> Iterator[Measurement]:
+    """One exchange, which supposes that encoder_64 is better alone than encoder_16."""
+    alone = ranking(rows).mean()
+    worse = alone.get(64, 0.0) <= alone.get(16, 0.0)
+    for m in Judge(claim, what, query, paper=paper).measure(rows):
+        yield replace(m, unmet=premise) if worse else m
+
+
+# Tables 1 and 2: the gains of both steps
+
+
+def mean_over_dims(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    query: str,
+    paper: float | None = None,
 ) -> Iterator[Measurement]:
     """The mean over dims lies above 0.
 
@@ -124,33 +446,18 @@ def printed_trend() -> float:
     return float(kendall(gain.index.to_numpy(float), gain.to_numpy(float)))
 
 
-def seconds_of_step_two(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-S44-1, run by run: the ratio of the seconds of both, in doublings."""
+def seconds_of_step_two(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """Run by run, the ratio of the seconds of both trainings, in doublings."""
     costs = rows[rows["metric"] == "train_seconds"]
     took = costs.pivot_table(index="seed", columns="method", values="value", aggfunc="sum")
     if {STEP_2, END_TO_END} <= set(took):
         doublings = np.log2(took[STEP_2] / took[END_TO_END]).dropna().to_dict()
-        what = "seconds of step 2 over seconds of end-to-end training"
-        yield ratio("WANG-S44-1", Estimate(doublings), what, null=0.1, direction=-1)
-
-
-TOTAL = "metric == 'spearman_gain_total' and dim <= full"
-TO_A_SIXTH = f"{TOTAL} and dim * 6 <= full"
-TABLE1: list[Rule] = [
-    *two_steps(("WANG-T1-1", "WANG-T1-2", "WANG-T1-3"), (1.79, 1.17), "SimCSE"),
-    trending("WANG-T1-4", TOTAL, -1, "total gain against dim", printed_trend()),
-    Judge(
-        "WANG-T1-4",
-        "total gain at {dim} dims less that at a sixth of the full size",
-        TO_A_SIXTH,
-        narrow_less_wide,
-    ),
-    seconds_of_step_two,
-]
-TABLE2: list[Rule] = [
-    *two_steps(("WANG-T2-1", "WANG-T2-1", "WANG-T2-2"), (13.16, 0.83), "softmax"),
-    Judge("WANG-T2-3", "smallest lead of encoder_d over encoder_d + pooler_d (dim {dim})", ALONE),
-]
+        yield ratio(claim, Estimate(doublings), what, **compared)
 
 
 # Tables 3 and 4: training against reducing afterwards
@@ -248,30 +555,12 @@ def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.fillna(MISSING).reset_index()
 
 
-def leads(winner: str, rivals: Sequence[str], dataset: str = AVERAGE) -> str:
-    """The query of one method's leads over others, on a suite's average or on one dataset."""
-    names = [f"{winner} − {rival}" for rival in rivals]
-    return f"metric.str.endswith('_lead') and method in {names} and dataset == '{dataset}'"
+def with_full(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """All rows of a network, with its full size."""
+    yield {"full": rows["full"].iloc[0]}, rows
 
 
 NEIGHBOURS = ("Isomap", "LLE")  # the reducers that look at nearest neighbours
-at_each = partial(Judge, over=("dim", "method"))
-LESS_RIVALS, BEST_RIVAL = leads(TWO_STEP, RIVALS), "over the best rival's average (dim {dim})"
-SMALLEST = partial(at_each, what=f"smallest lead {BEST_RIVAL}", rows=LESS_RIVALS)
-OVER_BOTH = "smallest lead of PCA over Isomap and LLE on the average (dim {dim})"
-PCA_FIRST = partial(at_each, what=OVER_BOTH, rows=leads("PCA", NEIGHBOURS))
-AT_32 = partial(at_each, "WANG-S53-1", rows=f"{leads(TWO_STEP, list(REDUCED))} and dim == 32")
-# the paper mixes readouts here; ours compares pooler with pooler
-LESS_FULL = f"{leads(TWO_STEP, [FULL])} and readout == 'pooler' and dim < full"
-LESS_TRAINED = leads(TWO_STEP, [TRAINED_NARROW])
-GROWS = "lead over end-to-end training at 8 or 16 dims less that at 32 or more, smallest ({dim})"
-A_THIRD = partial(
-    Judge,
-    "WANG-T3-6",
-    rows=f"{LESS_FULL} and dim >= full / 3",
-    pick=farthest,
-    test="sameness",
-)
 
 
 def highest_of_shared(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
@@ -280,7 +569,12 @@ def highest_of_shared(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any
     return highest({key: e for key, e in at.items() if dims.count(key[0]) == len(NEIGHBOURS)})
 
 
-def cells_won(claim: str, printed: int, rows: pd.DataFrame) -> Iterator[Measurement]:
+def cells_won(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    paper: int,
+) -> Iterator[Measurement]:
     """The lead over the best rival in the worst cell but those that the printed count, of 35,
     leaves to rivals.
 
@@ -298,7 +592,7 @@ def cells_won(claim: str, printed: int, rows: pd.DataFrame) -> Iterator[Measurem
     }
     if not cells:
         return
-    lost = (35 - printed) * len(cells) // 35
+    lost = (35 - paper) * len(cells) // 35
 
     def least(of: Callable[[Estimate], float]) -> tuple[float, tuple[Any, ...]]:
         return sorted((min(map(of, own)), cell) for cell, own in cells.items())[lost]
@@ -307,55 +601,20 @@ def cells_won(claim: str, printed: int, rows: pd.DataFrame) -> Iterator[Measurem
     e = min(cells[dataset, dim], key=lambda e: e.value)
     e = replace(e, ends=(least(lambda e: e.low)[0], least(lambda e: e.high)[0]))
     won = sum(min(e.value for e in own) > 0 for own in cells.values())
-    what = (
-        f"lead over the best rival, worst of {len(cells)} cells but {lost} "
-        f"({dataset}, dim {dim}; {won} cells won)"
-    )
-    yield effect(claim, e, what)
-
-
-TABLE3: list[Rule] = [
-    partial(cells_won, "WANG-T3-2", 34),
-    SMALLEST("WANG-T3-1"),
-    Judge(
-        "WANG-T3-3",
-        "two-step at {dim} dims less full size, {full} (pooler)",
-        LESS_FULL,
-        each=lambda rows: [({"full": rows["full"].iloc[0]}, rows)],
-        near=128 / PAPER_HIDDEN,
-        null=-1.0,
-    ),
-    A_THIRD(what="STS: two-step less full size, largest change to a third of it (dim {dim})"),
-    PCA_FIRST("WANG-T3-4"),
-    trending("WANG-T3-5", LESS_TRAINED, -1, "lead over end-to-end training against dim"),
-    Judge("WANG-T3-5", GROWS, LESS_TRAINED, narrow_less_others),
-    AT_32(what="STS: lead over the best reducer at 32 dims", paper=5.73),
-]
-ON_MRPC = "PCA less the lower of Isomap and LLE on MRPC, largest (dim {dim})"
-TABLE4: list[Rule] = [
-    partial(cells_won, "WANG-T4-2", 31),
-    SMALLEST("WANG-T4-1", paper=1.50),
-    A_THIRD(
-        what="classification: two-step less full size, largest change to a third of it (dim {dim})"
-    ),
-    PCA_FIRST("WANG-T4-3"),
-    # below the lower of the two: the lead over it is the larger one
-    at_each(
-        "WANG-T4-4",
-        ON_MRPC,
-        leads("PCA", NEIGHBOURS, "mrpc"),
-        highest_of_shared,
-        direction=-1,
-    ),
-    AT_32(what="classification: lead over the best reducer at 32 dims", paper=8.96),
-]
+    names = {"n": len(cells), "lost": lost, "dataset": dataset, "dim": dim, "won": won}
+    yield effect(claim, e, what.format(**names))
 
 
 # beside the tables
 
 
-def width_cost(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-S2-1: how encoding time changes with the pooler's width, where it changes most."""
+def width_cost(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    margin: float,
+) -> Iterator[Measurement]:
+    """How encoding time changes with the pooler's width, where it changes most."""
     ratios = rows[(rows["metric"] == "encode_ratio") & (rows["dim"] != rows["full"])]
     change = 100 * (ratios.groupby("dim")[["value", "ci_low", "ci_high"]].mean() - 1)
     runs = ratios["seed"].unique()
@@ -365,27 +624,14 @@ def width_cost(rows: pd.DataFrame) -> Iterator[Measurement]:
     }
     if at:
         d, e = farthest(at)
-        what = (
-            f"largest change of encoding time against {int(rows['full'].iloc[0])} "
-            f"dims, per cent (dim {d})"
-        )
-        yield effect("WANG-S2-1", e, what, test="sameness", margin=10.0)
-
-
-GAIN = "smallest gain of {} less {}, step 2 (dim {{dim}})"
-TANH = "largest change by the tanh, tanh less identity (dim {dim})"
-ABLATIONS: list[Rule] = [
-    Judge("WANG-S43-1", GAIN.format("current weights", "random ones"), "metric == 'start_gain'"),
-    Judge("WANG-S43-2", GAIN.format("encoder frozen", "trained along"), "metric == 'frozen_gain'"),
-    Judge("WANG-LIM-1", TANH, "metric == 'activation_gain'", farthest, test="sameness"),
-    width_cost,
-]
+        said = what.format(full=int(rows["full"].iloc[0]), dim=d)
+        yield effect(claim, e, said, test="sameness", margin=margin)
 
 
 # what pages judge their rows by
 
 
-def _stages(
+def stages(
     rules: Sequence[Rule],
     rows: pd.DataFrame,
     full: int | None = None,
@@ -407,14 +653,13 @@ def _stages(
     )
 
 
-def _suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
+def suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
     """Tables 3 and 4, reducers as the paper fitted them, on the smallest fit set."""
     return judged(rules, rows[rows["setting"].fillna("").isin(["", smallest_fit(rows)])], full)
 
 
-table1 = partial(_stages, TABLE1)
-table2 = partial(_stages, TABLE2)
-table3 = partial(_suite, TABLE3)
-# On MRPC alone, whose test split is small
-table4 = partial(whole, partial(_suite, TABLE4), ["WANG-T4-4"])
-ablations = partial(surest, ABLATIONS)
+JUDGES = judges_of("wang", globals())
+figure2, figure3, figure4, table1, table2, table3, table4, ablations = JUDGES.values()
+"""Rows, and the full size of a network that is not known, to what they say of the claims of one
+page.
+"""

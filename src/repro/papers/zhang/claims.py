@@ -69,7 +69,9 @@ def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]
 
 
 def role(
-    rows: pd.DataFrame, who: Sequence[str], above: int = 0
+    rows: pd.DataFrame,
+    who: Sequence[str],
+    above: int = 0,
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """The encoders that stand for some of the paper's, its own first; `least` is the size `above`
     as the same share of ours.
@@ -94,7 +96,12 @@ def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     )
 
 
-def unmoved(rows: pd.DataFrame, claim: str, what: str, method: str) -> Iterator[Measurement]:
+def unmoved(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    method: str,
+) -> Iterator[Measurement]:
     """Random directions are drawn before a sentence is seen: fitted on more of them they are the
     very same.
     """
@@ -148,7 +155,7 @@ def levelled(
     what: str,
     each: Split,
     level: float,
-    more_than: float,
+    **compared: Any,
 ) -> Iterator[Measurement]:
     """How many of the five gain at most `level` points from the size nearest to `least` to their
     largest.
@@ -164,7 +171,7 @@ def levelled(
         count = of_parts(list(gains.values()), lambda gain: (gain <= level).sum(-1).astype(float))
         seen = ", ".join(f"{method} {e.value:.1f}" for method, e in gains.items())
         said = what.format(**facts, dim=near, gains=seen)
-        yield effect(claim, count, said, null=more_than, network=encoder)
+        yield effect(claim, count, said, network=encoder, **compared)
 
 
 def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
