@@ -32,6 +32,7 @@ from dimadvise.vectors import in_memory
 from dimadvise.ways import CODED, fitted
 from repro.evaluation.quantise import FLOATS, vector_bytes
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
@@ -269,7 +270,7 @@ def fit_and_judge(
         if evidence is not None and layer == last:
             reference = Shortened("truncate", moments, splits, [vectors.shape[1]])
             outcomes.insert(0, evidence.outcomes(reference, folds))
-        for name in methods:
+        for name in progress_bar(methods, show=True, unit="method", desc="judging"):
             shortened = Shortened(name, moments, splits, sizes, seed=seed)
             if not shortened.sizes:
                 continue

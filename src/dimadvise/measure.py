@@ -40,10 +40,13 @@ a document is as near as the tenth.
 """
 # Of the ways that are measured anew, each takes at most so many times the bytes of the one before
 THINNED = 0.75
-FINE = 0.97  # so many times where they come near to what is asked for
-ABOUT = {"recall": (-0.03, 0.06), "bytes": (-0.2, 0.0)}
-"""How near, as a difference in recall and as a share of the bytes."""
-NEARLY, CUTS = 1.5, 4
+FINE = 0.95  # so many times where they come near to what is asked for
+ABOUT = {"recall": (-0.01, 0.08), "bytes": (-0.2, 0.0)}
+"""How near, as a difference in recall and as a share of the bytes. Recall is screened among few
+rows, and falls as more are searched.
+"""
+FALL = 0.4  # of what may be missed, so much is allowed for that
+NEARLY, CUTS = 1.4, 6
 """Times the fewest bytes that reached what is asked for, up to which sizes are cut finer, and into
 how many parts.
 """
@@ -244,6 +247,10 @@ def _how(
         who = f"queries of yours ({themselves:,} are documents, each never its own neighbour)"
     seen = len(fitted) / n
     return [
+        "Queries are compared as the named store compares them."
+        if made.store
+        else "Queries stay floats and are compared with what codes stand for; a store that codes "
+        "queries too, as by Hamming's distance, finds fewer: name it by --store.",
         f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a "
         "query. Of the squared length of rows, "
         f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted "
@@ -327,7 +334,8 @@ def _walk(
     stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
     # Of blocks, none of which contains a stop
     ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})
-    blocks = (vectors.take(corpus[a:b]) for a, b in pairwise(ends))
+    steps = progress_bar(list(pairwise(ends)), show=True, unit="block", desc="measuring")
+    blocks = (vectors.take(corpus[a:b]) for a, b in steps)
     count = min(max(KS) * depth, len(corpus) - 1)
     yield from searched(ways, asked.full, asked.among(corpus), blocks, count, stops)
 
@@ -366,7 +374,9 @@ def _screen(
     wanted: Places | None = None
     shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
     # One at a time: maps of all would not fit into memory
-    for i, (method, dim, level) in enumerate(progress_bar(tried, show=True, unit="way")):
+    for i, (method, dim, level) in enumerate(
+        progress_bar(tried, show=True, unit="way", desc="screening")
+    ):
         way = made.way(method, dim, level)
         if (method, dim) not in shortened:  # the levels of one size come one after the other
             shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
@@ -383,39 +393,35 @@ def between(tried: Sequence[Way], screened: NDArray[Any], aim: Aim) -> list[Way]
     """Ways of sizes between those tried, where the answer to what is asked for may lie.
 
     Of each method and its bits these are, of bytes, the largest size that fits; of recall, sizes
-    between the smallest that reached it and the next, where that has not many more bytes than the
-    fewest that did.
+    from one that surely reaches it to the first that failed, where that has not many more bytes
+    than the fewest that did.
     """
-    families: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for place, (method, dim, level) in enumerate(tried[1:], 1):
-        kind = f"{PRODUCT}{dim // level_bytes(level, dim)}" if level.startswith(PRODUCT) else level
-        families.setdefault((method, kind), []).append((dim, place))
     what, amount, times = aim
-    if what == "bytes":
-        found = [
-            resized(tried[place], size)
-            for each in families.values()
-            for dim, place in [max(each)]
-            if (size := min(dim, int(amount * dim / bytes_of(tried[place])))) >= 1
-        ]
-        return [way for way in dict.fromkeys(found) if way not in tried and bytes_of(way) > 0]
+    families: dict[tuple[str, int | str], dict[int, int]] = {}
+    for place, (method, dim, level) in enumerate(tried[1:], 1):
+        part = dim // level_bytes(level, dim) if level.startswith(PRODUCT) else level
+        families.setdefault((method, part), {})[dim] = place
+    found: list[Way] = []
     brackets = []
-    for each in families.values():
-        walk = sorted(each, reverse=True)
-        recalls = [screened[place, min(times, 1)] for _, place in walk]
-        passed = smallest_sufficient([dim for dim, _ in walk], recalls, amount)
-        if passed is not None:
-            place = dict(walk)[passed]
-            below = max((dim for dim, _ in walk if dim < passed), default=passed)
-            brackets.append((bytes_of(tried[place]), place, passed, below))
-    fewest = min((size for size, *_ in brackets), default=0)
-    found = []
-    for size, place, passed, below in brackets:
-        if size <= NEARLY * fewest:
-            for cut in range(1, CUTS):
-                dim = passed - round((passed - below) * cut / CUTS)
-                found.append(resized(tried[place], dim))
-    return [way for way in dict.fromkeys(found) if way not in tried]
+    for places in families.values():
+        sizes = sorted(places, reverse=True)
+        if what == "bytes":
+            largest = tried[places[sizes[0]]]
+            fitting = min(sizes[0], int(amount * sizes[0] / bytes_of(largest)))
+            found += [resized(largest, fitting)] if fitting else []
+            continue
+        recalls = [screened[places[size], min(times, 1)] for size in sizes]
+        least = smallest_sufficient(sizes, recalls, amount)
+        if least is not None:
+            surely = smallest_sufficient(sizes, recalls, amount + FALL * (1 - amount))
+            failed = max((size for size in sizes if size < least), default=least)
+            brackets.append((tried[places[least]], tried[places[surely or sizes[0]]], failed))
+    fewest = min((bytes_of(reached) for reached, *_ in brackets), default=0)
+    for reached, safe, failed in brackets:
+        if bytes_of(reached) <= NEARLY * fewest:
+            step = (safe[1] - failed) / CUTS
+            found += [resized(safe, safe[1] - round(step * cut)) for cut in range(1, CUTS)]
+    return [way for way in dict.fromkeys(found) if way not in tried and bytes_of(way)]
 
 
 def contenders(

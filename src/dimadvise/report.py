@@ -366,7 +366,7 @@ def page(found: Findings, usage: str = "") -> str:
 def write(path: Path, found: Findings, usage: str = "") -> None:
     """Write the report, and beside it the same numbers as JSON, under the same name."""
     told: dict[str, Any] = {
-        "answer": headline(found),
+        "answer": _answer(found),
         "source": found.source,
         "target": list(found.target),
     }
@@ -397,6 +397,18 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     note([digest, *before])
     write_text(path, text)
     note([digest])
+
+
+def _answer(found: Findings) -> dict[str, Any]:
+    """The recommendation for a program: how to store, and what is promised of it."""
+    chosen, full = found.answer, found.full_bytes
+    said: dict[str, Any] = {"said": headline(found), "keep": chosen is None, "bytes": full}
+    if chosen is None:
+        return said
+    parts = ["method", "dim", "level", "bytes", "rerank", "recall@10", "low@10", "high@10"]
+    said |= json.loads(chosen[parts].to_json())
+    share = _share_of(found, chosen)
+    return said if share is None else {**said, "share": float(share["share"])}
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

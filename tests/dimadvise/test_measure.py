@@ -459,3 +459,15 @@ def test_every_number_has_the_nearest_of_its_values(level):
     np.testing.assert_allclose(np.abs(way.stored(X) - Y), apart, atol=1e-6)
     assert way.bytes == -(-20 * int(level[-1]) // 8) == way.codes(X).shape[1]
     np.testing.assert_array_equal(way.decode(way.codes(X)), way.stored(X))
+
+
+def test_progress_is_shown_from_the_first_way_that_is_tried(monkeypatch):
+    shown = []
+
+    def watched(items, **options):
+        shown.append((options["desc"], options["show"], len(items)))
+        return items
+
+    monkeypatch.setattr(measure, "progress_bar", watched)
+    survey(in_memory(clustered(300)), methods=["svd"], levels=["int8"], dims=[24, 12])
+    assert shown[0] == ("screening", True, 3) and shown[1][:2] == ("measuring", True)
