@@ -371,7 +371,7 @@ def try_network(model: nn.Module, ids: Tensor) -> Trial:
         InputError: for a network without a list of blocks.
     """
     watches = [_Watch(model, blocks) for blocks in block_lists(model)]
-    handles = []
+    handles: list[Any] = []
     for watch in watches:
         handles.extend(watch.start())
     was_training = model.training

@@ -39,6 +39,7 @@ IGNORED = -100
 LETTERS = 200
 """Single characters that the vocabulary keeps."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+NEVER_MASKED = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,15 @@ class PretrainConfig:
     hidden_dim: int = 128
     heads: int = 2
     vocabulary: int = 8192  # WordPiece entries, lower-cased
-    max_length: int = 64  # tokens kept of a sentence
-    batch_size: int = 256  # sentences per step
+    max_length: int = 64  # Tokens kept of a sentence
+    batch_size: int = 256  # Sentences per step
     epochs: float = 1.0
-    learning_rate: float = 1e-3  # peak rate: 1e-3 for 2 layers, 5e-4 for 4
-    warmup: float = 0.05  # share of the steps
-    mask_share: float = 0.15  # share of tokens that are predicted
+    learning_rate: float = 1e-3  # Peak rate: 1e-3 for 2 layers, 5e-4 for 4
+    warmup: float = 0.05  # Share of the steps over which the rate rises
+    mask_share: float = 0.15  # Share of tokens that are predicted
     dropout: float = 0.1  # SimCSE needs it later
-    save_every: int = 500  # steps between resumable states
-    bf16: bool = True  # bfloat16 matrix products
+    save_every: int = 500  # Steps between resumable states
+    bf16: bool = True  # Matrix products in bfloat16
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -224,75 +225,96 @@ def pretrain(
             f"({2 * config.batch_size}), and 100 to hold one out"
         )
     tokenizer = train_wordpiece(sentences, config.vocabulary)
-    vocabulary = tokenizer.get_vocab_size()
-    tokenizer.enable_truncation(config.max_length)
-    tokens = [
-        np.array(encoding.ids, np.uint16)  # a corpus of millions fits
-        for start in range(0, len(sentences), 4096)
-        for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
-    ]
-    lengths = np.array([len(row) for row in tokens])
     check_dim(config.batch_size, what="batch_size")
     backbone = make_bert(tokenizer, config)
+    corpus = _Corpus(sentences, backbone, config)
     rows = np.arange(len(sentences))
-    held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
-    number = tokenizer.get_vocab()
-    special, mask_id = (
-        np.array([number[name] for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]),
-        number["[MASK]"],
-    )
-    per_epoch = len(kept) // config.batch_size
+    held_out, learnt = rows[rows % 100 == 99], rows[rows % 100 != 99]
+    lengths = corpus.lengths[learnt]
+    per_epoch = len(learnt) // config.batch_size
 
     @lru_cache(maxsize=1)
     def plan(epoch: int) -> list[Ids]:
-        return bucketed_batches(lengths[kept], config.batch_size, seed=config.seed, epoch=epoch)
-
-    def batch(members: Ids, *key: object) -> list[Tensor]:
-        """Masked ids, attention mask and targets (B, T) of some sentences."""
-        mask = np.arange(lengths[members].max()) < lengths[members][:, None]
-        ids = np.full(mask.shape, special[0])
-        ids[mask] = np.concatenate([tokens[i] for i in members])
-        rng, maskable = make_rng(config.seed, "masking", *key), mask & ~np.isin(ids, special)
-        inputs, targets = mask_tokens(
-            ids,
-            maskable,
-            mask_id=mask_id,
-            vocabulary=vocabulary,
-            share=config.mask_share,
-            rng=rng,
-        )
-        return [
-            torch.from_numpy(each).to(backbone.model.device)
-            for each in (inputs, mask.astype(np.int64), targets)
-        ]
+        return bucketed_batches(lengths, config.batch_size, seed=config.seed, epoch=epoch)
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)
-        members = kept[plan(epoch)[position % len(plan(epoch))]]
-        return mlm_loss(backbone, *batch(members, step))
+        members = plan(epoch)[position % len(plan(epoch))]
+        return corpus.loss(learnt[members], step)
 
     steps = max(1, round(config.epochs * per_epoch))
     loop = LoopConfig.of(config, steps=steps, weight_decay=0.01, betas=(0.9, 0.98))
     history = train(backbone.model, loss_at, loop, state_path=state_path, description=description)
-    with torch.no_grad():
-        parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
-        dev_loss = float(
-            np.mean(
-                [mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]
-            )
-        )
-    counts = np.bincount(np.concatenate(tokens), minlength=vocabulary).astype(np.float64)
-    counts[special] = 0
-    share = counts[counts > 0] / counts.sum()
     figures = {
-        "dev_loss": dev_loss,
-        "unigram_loss": float(-(share * np.log(share)).sum()),
-        "tokens_seen": float(lengths[kept].mean() * config.batch_size * len(history.losses)),
+        "dev_loss": corpus.dev_loss(held_out),
+        "unigram_loss": corpus.unigram_loss(),
+        "tokens_seen": float(lengths.mean() * config.batch_size * len(history.losses)),
         "sentences": float(len(sentences)),
         "steps": float(len(history.losses)),
         "seconds": history.seconds,
     }
     return backbone, history, figures
+
+
+class _Corpus:
+    """The tokens of all sentences, and the losses of a backbone on them."""
+
+    def __init__(
+        self,
+        sentences: Sequence[str],
+        backbone: MaskedBert,
+        config: PretrainConfig,
+    ) -> None:
+        self.backbone, self.config = backbone, config
+        tokenizer = backbone.tokenizer
+        tokenizer.enable_truncation(config.max_length)
+        self.tokens: list[NDArray[np.uint16]] = []  # So that a corpus of millions fits
+        for start in range(0, len(sentences), 4096):
+            for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096]):
+                self.tokens.append(np.array(encoding.ids, np.uint16))
+        self.lengths = np.array([len(row) for row in self.tokens])
+        self.vocabulary = tokenizer.get_vocab_size()
+        number = tokenizer.get_vocab()
+        self.mask_id = number["[MASK]"]
+        self.special = np.array([number[name] for name in NEVER_MASKED])
+
+    def batch(self, members: Ids, *key: object) -> list[Tensor]:
+        """Masked ids, attention mask and targets (B, T) of some sentences."""
+        lengths = self.lengths[members]
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(mask.shape, self.special[0])
+        ids[mask] = np.concatenate([self.tokens[i] for i in members])
+        inputs, targets = mask_tokens(
+            ids,
+            mask & ~np.isin(ids, self.special),
+            mask_id=self.mask_id,
+            vocabulary=self.vocabulary,
+            share=self.config.mask_share,
+            rng=make_rng(self.config.seed, "masking", *key),
+        )
+        device = self.backbone.model.device
+        arrays = (inputs, mask.astype(np.int64), targets)
+        return [torch.from_numpy(array).to(device) for array in arrays]
+
+    def loss(self, members: Ids, *key: object) -> Tensor:
+        """Loss on some sentences, masked as the key says."""
+        return mlm_loss(self.backbone, *self.batch(members, *key))
+
+    @torch.no_grad()
+    def dev_loss(self, held_out: Ids) -> float:
+        """Mean loss on the sentences held out, on 8,192 of them if they are more."""
+        losses = []
+        for number, start in enumerate(range(0, min(len(held_out), 8192), 512)):
+            members = held_out[start : start + 512]
+            losses.append(self.loss(members, "dev", number).item())
+        return float(np.mean(losses))
+
+    def unigram_loss(self) -> float:
+        """Loss of guessing every word by how often it comes, whatever stands around it."""
+        counts = np.bincount(np.concatenate(self.tokens), minlength=self.vocabulary)
+        counts[self.special] = 0
+        share = counts[counts > 0] / counts.sum()
+        return float(-(share * np.log(share)).sum())
 
 
 def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:
