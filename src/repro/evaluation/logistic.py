@@ -29,7 +29,7 @@ GRIDS = {
     "split": 2.0 ** np.arange(-2, 4),
     "kfold": 2.0 ** np.arange(-1, 6),
 }
-MEMORY = 10  # curvature pairs kept per model, as scipy's L-BFGS-B does
+MEMORY = 10  # Curvature pairs kept per model, as scipy's L-BFGS-B does
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, se
     part.
     """
     sets, k = len(folds), int(folds.max()) + 1
-    part = folds[:, None, :]  # (sets, 1, n)
-    held = part == np.arange(k)[None, :, None]  # (sets, k, n)
-    members = np.repeat(((part >= 0) & ~held).reshape(sets * k, -1), len(penalties), axis=0)
+    fold = folds[:, None, :]  # (sets, 1, n)
+    held = fold == np.arange(k)[None, :, None]  # (sets, k, n)
+    members = np.repeat(((fold >= 0) & ~held).reshape(sets * k, -1), len(penalties), axis=0)
     models = fit_logistic(X, y, members, np.tile(penalties, sets * k))
     right = (models.predict(X) == y).reshape(sets, k, len(penalties), -1)
-    # dtype: a product of booleans would be summed by "or"
+    # The dtype is named since a product of booleans would be summed by "or"
     per_fold = np.einsum("skgn,skn->skg", right, held, dtype=np.float64) / held.sum(-1)[..., None]
     return np.asarray(per_fold.mean(1))
 
@@ -107,7 +107,7 @@ def fit_logistic(
     decay = (1.0 / (np.asarray(penalties, np.float64) * counts)).astype(np.float32)
     outputs = 1 if len(classes) == 2 else len(classes)
     objective = _objective(features, target, share, decay, outputs)
-    # mean curvature of the loss at the start: p(1 - p) of equal class probabilities
+    # Mean curvature of the loss at the start: p(1 - p) of equal class probabilities
     curvature = (1 / len(classes)) * (1 - 1 / len(classes))
     # (K, D + 1)
     diagonal = (
@@ -115,7 +115,7 @@ def fit_logistic(
     )
     inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
     turned = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
-    slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # back to the features as given
+    slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # Back to the features as given
     intercepts = turned[:, -1:] - np.einsum("d,kdo->ko", mean, slopes)[:, None]
     return LogisticModels(np.concatenate([slopes, intercepts], axis=1), classes)
 
@@ -160,23 +160,8 @@ def _objective(
     """
 
     def value_and_gradient(weights: Array, active: Counts) -> tuple[Array, Array]:
-        scores = _scores(features, weights)  # (n, K, outputs)
-        if outputs == 1:
-            second = target[:, None] == 1
-            margin = np.where(second, scores[..., 0], -scores[..., 0])
-            small = np.exp(-np.abs(margin))
-            losses = np.log1p(small) + np.maximum(-margin, 0)
-            slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # sigmoid(-margin)
-            residual = np.where(second, -slope, slope)[..., None]
-        else:
-            scores -= scores.max(-1, keepdims=True)
-            rows = np.arange(len(scores))
-            own = scores[rows, :, target]
-            np.exp(scores, out=scores)
-            total = scores.sum(-1)
-            losses = np.log(total) - own
-            residual = scores / total[..., None]
-            residual[rows, :, target] -= 1.0
+        losses_of = _binary_losses if outputs == 1 else _softmax_losses
+        losses, residual = losses_of(_scores(features, weights), target)
         residual = residual * share[:, active, None]
         penalised = weights.copy()
         penalised[:, -1] = 0.0
@@ -189,6 +174,28 @@ def _objective(
         return value, gradient + decay[active, None, None] * penalised
 
     return value_and_gradient
+
+
+def _binary_losses(scores: Array, target: Counts) -> tuple[Array, Array]:
+    """Logistic losses (n, K) of scores (n, K, 1), and their slopes (n, K, 1)."""
+    second = target[:, None] == 1
+    margin = np.where(second, scores[..., 0], -scores[..., 0])
+    small = np.exp(-np.abs(margin))
+    losses = np.log1p(small) + np.maximum(-margin, 0)
+    slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # Sigmoid of −margin
+    return losses, np.where(second, -slope, slope)[..., None]
+
+
+def _softmax_losses(scores: Array, target: Counts) -> tuple[Array, Array]:
+    """Cross-entropies (n, K) of scores (n, K, outputs), which are used up, and their slopes."""
+    scores -= scores.max(-1, keepdims=True)
+    rows = np.arange(len(scores))
+    true_scores = scores[rows, :, target]
+    np.exp(scores, out=scores)
+    total = scores.sum(-1)
+    residual = scores / total[..., None]
+    residual[rows, :, target] -= 1.0
+    return np.log(total) - true_scores, residual
 
 
 def _lbfgs(
@@ -205,60 +212,101 @@ def _lbfgs(
     shape = (-1, size // outputs, outputs)
     weights = np.zeros((models, size), np.float32)
     active = np.arange(models)
-    value, gradient = objective(weights.reshape(shape), active)
-    gradient = gradient.reshape(models, size)
     steps: list[Array] = []
     changes: list[Array] = []
 
-    def of(rows: NDArray[Any]) -> Any:
-        ours = (active[rows], value[rows], gradient[rows], inverse[rows])
-        return *ours, [s[rows] for s in steps], [c[rows] for c in changes]
+    def flat_objective(points: Array, numbers: Counts) -> tuple[Array, Array]:
+        values, gradients = objective(points.reshape(shape), active[numbers])
+        return values, gradients.reshape(-1, size)
 
+    def only(rows: NDArray[Any]) -> Any:
+        states = (active[rows], value[rows], gradient[rows], inverse[rows])
+        return *states, [s[rows] for s in steps], [c[rows] for c in changes]
+
+    value, gradient = flat_objective(weights, active)
     for _ in range(max_iter):
-        # the second measure, twice the decrease that a Newton step promises, does not depend on the
+        # The second measure, twice the decrease that a Newton step promises, does not depend on the
         # features' scale
         decrement = np.einsum("kd,kd,kd->k", gradient, inverse, gradient, dtype=np.float64)
         running = (np.abs(gradient).max(1) > tolerance) | (decrement > 1e-6)
         if not running.all():
-            active, value, gradient, inverse, steps, changes = of(running)
+            active, value, gradient, inverse, steps, changes = only(running)
         if not len(active):
             break
-        direction = -_two_loop(gradient, steps, changes, inverse)
-        slope = np.einsum("kd,kd->k", direction, gradient)
-        uphill = slope >= 0
-        direction[uphill], slope[uphill] = -gradient[uphill], -(gradient[uphill] ** 2).sum(1)
-        scale = np.ones(len(active), np.float32)
         start = weights[active]
-        best_value, best_gradient = value.copy(), gradient.copy()
-        searching = np.arange(len(active))
-        for _ in range(20):
-            trial = start[searching] + scale[searching, None] * direction[searching]
-            trial_value, trial_gradient = objective(trial.reshape(shape), active[searching])
-            # single precision: a rise within rounding counts as a decrease
-            allowed = (
-                value[searching]
-                + 1e-4 * scale[searching] * slope[searching]
-                + 1e-7 * np.abs(value[searching])
-            )
-            good = trial_value <= allowed
-            done = searching[good]
-            weights[active[done]] = trial[good]
-            best_value[done], best_gradient[done] = (
-                trial_value[good],
-                trial_gradient.reshape(-1, size)[good],
-            )
-            searching = searching[~good]
-            if not len(searching):
-                break
-            scale[searching] *= 0.5
-        steps = [*steps, weights[active] - start][-MEMORY:]
-        changes = [*changes, best_gradient - gradient][-MEMORY:]
-        value, gradient = best_value, best_gradient
-        if len(searching):  # no decrease left at this precision: these models are done
-            active, value, gradient, inverse, steps, changes = of(
-                np.setdiff1d(np.arange(len(active)), searching)
-            )
+        direction, slope = _downhill(gradient, steps, changes, inverse)
+        points, values, gradients, stuck = _line_search(
+            flat_objective,
+            start,
+            (value, gradient),
+            (direction, slope),
+        )
+        weights[active] = points
+        steps = [*steps, points - start][-MEMORY:]
+        changes = [*changes, gradients - gradient][-MEMORY:]
+        value, gradient = values, gradients
+        if len(stuck):  # No decrease left at this precision: these models are done
+            going = np.setdiff1d(np.arange(len(active)), stuck)
+            active, value, gradient, inverse, steps, changes = only(going)
     return weights.reshape(shape)
+
+
+def _downhill(
+    gradient: Array,
+    steps: list[Array],
+    changes: list[Array],
+    inverse: Array,
+) -> tuple[Array, Array]:
+    """Direction (k, size) and slope (k,) of each model's step: against the gradient, if the
+    estimate leads uphill.
+    """
+    direction = -_two_loop(gradient, steps, changes, inverse)
+    slope = np.einsum("kd,kd->k", direction, gradient)
+    uphill = slope >= 0
+    direction[uphill], slope[uphill] = -gradient[uphill], -(gradient[uphill] ** 2).sum(1)
+    return direction, slope
+
+
+def _line_search(
+    objective: Objective,
+    start: Array,
+    before: tuple[Array, Array],
+    ahead: tuple[Array, Array],
+) -> tuple[Array, Array, Array, Counts]:
+    """The longest of ever shorter steps that goes down far enough, model by model.
+
+    Args:
+        objective: of points (k, size) and the numbers of their models.
+        start: where the models are (k, size).
+        before: value and gradient there.
+        ahead: direction and slope of the steps.
+
+    Returns:
+        Points, values and gradients, and the models, by number, that no step leads down: they stay
+        where they are.
+    """
+    (value, gradient), (direction, slope) = before, ahead
+    scale = np.ones(len(start), np.float32)
+    points, values, gradients = start.copy(), value.copy(), gradient.copy()
+    searching = np.arange(len(start))
+    for _ in range(20):
+        trial = start[searching] + scale[searching, None] * direction[searching]
+        trial_value, trial_gradient = objective(trial, searching)
+        # Single precision: a rise within rounding counts as a decrease
+        allowed = (
+            value[searching]
+            + 1e-4 * scale[searching] * slope[searching]
+            + 1e-7 * np.abs(value[searching])
+        )
+        good = trial_value <= allowed
+        done = searching[good]
+        points[done], values[done] = trial[good], trial_value[good]
+        gradients[done] = trial_gradient[good]
+        searching = searching[~good]
+        if not len(searching):
+            break
+        scale[searching] *= 0.5
+    return points, values, gradients, searching
 
 
 def _two_loop(gradient: Array, steps: list[Array], changes: list[Array], start: Array) -> Array:
