@@ -97,7 +97,8 @@ def make_augmentations(
             f"translators is {list(translators)}: expected two networks, one there and one back"
         )
     makers: dict[str, Callable[[], Made]] = {
-        DROPOUT: partial(_repeated, sentences),
+        # Here equality is the method
+        DROPOUT: lambda: (tuple(sentences), "the sentence again, under another dropout mask"),
         SYNONYM: partial(_synonyms, sentences, source, lexicon, p, seed),
         BACK_TRANSLATION: partial(_translated_back, sentences, translators, store, beams),
         PARAPHRASE: partial(_paraphrased, sentences, source, seed),
@@ -109,11 +110,6 @@ def make_augmentations(
         note = f"each of {', '.join(at_hand)}" if mixed else "nothing at hand to mix"
         ways.append(Augmentation(MIXTURE, mixed, note))
     return ways
-
-
-def _repeated(sentences: Sequence[str]) -> Made:
-    """The sentences themselves: here equality is the method."""
-    return tuple(sentences), "the sentence again, under another dropout mask"
 
 
 def _synonyms(
