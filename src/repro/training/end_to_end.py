@@ -6,7 +6,7 @@ Batches depend on the seed alone, so that a sweep over dims is paired.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias, Unpack
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora
 from repro.sets import LabelledPairs
 from repro.settings import TrainConfig
-from repro.training.loop import Carrying, History, LoopConfig, train
+from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
 DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
@@ -54,14 +54,15 @@ def train_encoder(
     *,
     encoder: SentenceEncoder | None = None,
     pooler: bool = True,
-    **carrying: Unpack[Carrying],
+    **carrying: Any,
 ) -> Trained:
     """Train one encoder, from the configuration's backbone if none is given: with a fresh pooler,
     or without one.
 
     The checkpoint with the best dev score is kept: by the readout that the configuration names,
-    without a pooler by the states. A killed run goes on from `state_path`. Bars and messages, if
-    there is to be `progress`, call the training by its `description`.
+    without a pooler by the states. How it is carried out is said as to `train`: a killed run goes
+    on from `state_path`; bars and messages, if there is to be `progress`, call the training by its
+    `description`.
 
     Raises:
         InputError: if the examples do not fill one batch, or are none that the objective can learn

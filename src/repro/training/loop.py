@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 import torch
 from accelerate import PartialState
@@ -57,14 +57,6 @@ class LoopConfig:
         """What a dataclass of settings says under the same names, and others."""
         shared = {f.name: getattr(config, f.name) for f in fields(cls) if hasattr(config, f.name)}
         return cls(**shared | others)
-
-
-class Carrying(TypedDict, total=False):
-    """Keywords of `train` that do not decide what is learnt, for those who pass them on."""
-
-    state_path: Path | None
-    description: str
-    progress: bool
 
 
 class TrainingDiverged(InputError):

@@ -39,7 +39,7 @@ IGNORED = -100
 LETTERS = 200
 """Single characters that the vocabulary keeps."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-NEVER_MASKED = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
+"""Tokens that are no piece of a word: the padding first, the mask last."""
 
 
 @dataclass(frozen=True)
@@ -227,27 +227,34 @@ def pretrain(
     tokenizer = train_wordpiece(sentences, config.vocabulary)
     check_dim(config.batch_size, what="batch_size")
     backbone = make_bert(tokenizer, config)
-    corpus = _Corpus(sentences, backbone, config)
+    tokens = _tokens_of(sentences, tokenizer, config)
     rows = np.arange(len(sentences))
     held_out, learnt = rows[rows % 100 == 99], rows[rows % 100 != 99]
-    lengths = corpus.lengths[learnt]
+    lengths = np.array([len(tokens[row]) for row in learnt])
     per_epoch = len(learnt) // config.batch_size
 
     @lru_cache(maxsize=1)
     def plan(epoch: int) -> list[Ids]:
         return bucketed_batches(lengths, config.batch_size, seed=config.seed, epoch=epoch)
 
+    def loss_of(members: Ids, *key: object) -> Tensor:
+        masked = masked_batch([tokens[row] for row in members], tokenizer, config, *key)
+        return mlm_loss(backbone, *(array.to(backbone.model.device) for array in masked))
+
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)
-        members = plan(epoch)[position % len(plan(epoch))]
-        return corpus.loss(learnt[members], step)
+        return loss_of(learnt[plan(epoch)[position % len(plan(epoch))]], step)
 
     steps = max(1, round(config.epochs * per_epoch))
     loop = LoopConfig.of(config, steps=steps, weight_decay=0.01, betas=(0.9, 0.98))
     history = train(backbone.model, loss_at, loop, state_path=state_path, description=description)
+    with torch.no_grad():
+        dev_losses = []
+        for number, start in enumerate(range(0, min(len(held_out), 8192), 512)):
+            dev_losses.append(loss_of(held_out[start : start + 512], "dev", number).item())
     figures = {
-        "dev_loss": corpus.dev_loss(held_out),
-        "unigram_loss": corpus.unigram_loss(),
+        "dev_loss": float(np.mean(dev_losses)),
+        "unigram_loss": _unigram_loss(tokens, tokenizer),
         "tokens_seen": float(lengths.mean() * config.batch_size * len(history.losses)),
         "sentences": float(len(sentences)),
         "steps": float(len(history.losses)),
@@ -256,65 +263,49 @@ def pretrain(
     return backbone, history, figures
 
 
-class _Corpus:
-    """The tokens of all sentences, and the losses of a backbone on them."""
+def _tokens_of(
+    sentences: Sequence[str],
+    tokenizer: Tokenizer,
+    config: PretrainConfig,
+) -> list[NDArray[np.uint16]]:
+    """The tokens of every sentence, in two bytes each so that a corpus of millions fits."""
+    tokenizer.enable_truncation(config.max_length)
+    tokens = []
+    for start in range(0, len(sentences), 4096):
+        for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096]):
+            tokens.append(np.array(encoding.ids, np.uint16))
+    return tokens
 
-    def __init__(
-        self,
-        sentences: Sequence[str],
-        backbone: MaskedBert,
-        config: PretrainConfig,
-    ) -> None:
-        self.backbone, self.config = backbone, config
-        tokenizer = backbone.tokenizer
-        tokenizer.enable_truncation(config.max_length)
-        self.tokens: list[NDArray[np.uint16]] = []  # So that a corpus of millions fits
-        for start in range(0, len(sentences), 4096):
-            for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096]):
-                self.tokens.append(np.array(encoding.ids, np.uint16))
-        self.lengths = np.array([len(row) for row in self.tokens])
-        self.vocabulary = tokenizer.get_vocab_size()
-        number = tokenizer.get_vocab()
-        self.mask_id = number["[MASK]"]
-        self.special = np.array([number[name] for name in NEVER_MASKED])
 
-    def batch(self, members: Ids, *key: object) -> list[Tensor]:
-        """Masked ids, attention mask and targets (B, T) of some sentences."""
-        lengths = self.lengths[members]
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(mask.shape, self.special[0])
-        ids[mask] = np.concatenate([self.tokens[i] for i in members])
-        inputs, targets = mask_tokens(
-            ids,
-            mask & ~np.isin(ids, self.special),
-            mask_id=self.mask_id,
-            vocabulary=self.vocabulary,
-            share=self.config.mask_share,
-            rng=make_rng(self.config.seed, "masking", *key),
-        )
-        device = self.backbone.model.device
-        arrays = (inputs, mask.astype(np.int64), targets)
-        return [torch.from_numpy(array).to(device) for array in arrays]
+def masked_batch(
+    tokens: Sequence[NDArray[np.uint16]],
+    tokenizer: Tokenizer,
+    config: PretrainConfig,
+    *key: object,
+) -> list[Tensor]:
+    """Masked ids, attention mask and targets (B, T) of some sentences' tokens."""
+    lengths = np.array([len(row) for row in tokens])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    *special, mask_id = np.array([tokenizer.token_to_id(name) for name in SPECIAL]).tolist()
+    ids = np.full(mask.shape, special[0])
+    ids[mask] = np.concatenate(tokens)
+    inputs, targets = mask_tokens(
+        ids,
+        mask & ~np.isin(ids, special),
+        mask_id=mask_id,
+        vocabulary=tokenizer.get_vocab_size(),
+        share=config.mask_share,
+        rng=make_rng(config.seed, "masking", *key),
+    )
+    return [torch.from_numpy(array) for array in (inputs, mask.astype(np.int64), targets)]
 
-    def loss(self, members: Ids, *key: object) -> Tensor:
-        """Loss on some sentences, masked as the key says."""
-        return mlm_loss(self.backbone, *self.batch(members, *key))
 
-    @torch.no_grad()
-    def dev_loss(self, held_out: Ids) -> float:
-        """Mean loss on the sentences held out, on 8,192 of them if they are more."""
-        losses = []
-        for number, start in enumerate(range(0, min(len(held_out), 8192), 512)):
-            members = held_out[start : start + 512]
-            losses.append(self.loss(members, "dev", number).item())
-        return float(np.mean(losses))
-
-    def unigram_loss(self) -> float:
-        """Loss of guessing every word by how often it comes, whatever stands around it."""
-        counts = np.bincount(np.concatenate(self.tokens), minlength=self.vocabulary)
-        counts[self.special] = 0
-        share = counts[counts > 0] / counts.sum()
-        return float(-(share * np.log(share)).sum())
+def _unigram_loss(tokens: Sequence[NDArray[np.uint16]], tokenizer: Tokenizer) -> float:
+    """Loss of guessing every word by how often it comes, whatever stands around it."""
+    counts = np.bincount(np.concatenate(tokens), minlength=tokenizer.get_vocab_size())
+    counts[np.array([tokenizer.token_to_id(name) for name in SPECIAL[:-1]])] = 0
+    share = counts[counts > 0] / counts.sum()
+    return float(-(share * np.log(share)).sum())
 
 
 def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:
