@@ -155,13 +155,29 @@ def _objective(
     decay: Array,
     outputs: int,
 ) -> Objective:
-    """Of some models' weights (K, D + 1, outputs) and their numbers: what is minimised (K,), and
-    its gradient.
+    """Of some models' flat weights (K, size) and their numbers: what is minimised (K,), and its
+    gradient (K, size).
     """
 
-    def value_and_gradient(weights: Array, active: Counts) -> tuple[Array, Array]:
-        losses_of = _binary_losses if outputs == 1 else _softmax_losses
-        losses, residual = losses_of(_scores(features, weights), target)
+    def value_and_gradient(points: Array, active: Counts) -> tuple[Array, Array]:
+        weights = points.reshape(len(active), -1, outputs)
+        scores = _scores(features, weights)  # (n, K, outputs)
+        if outputs == 1:
+            second = target[:, None] == 1
+            margin = np.where(second, scores[..., 0], -scores[..., 0])
+            small = np.exp(-np.abs(margin))
+            losses = np.log1p(small) + np.maximum(-margin, 0)
+            slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # Sigmoid of −margin
+            residual = np.where(second, -slope, slope)[..., None]
+        else:
+            scores -= scores.max(-1, keepdims=True)
+            rows = np.arange(len(scores))
+            true_scores = scores[rows, :, target]
+            np.exp(scores, out=scores)
+            total = scores.sum(-1)
+            losses = np.log(total) - true_scores
+            residual = scores / total[..., None]
+            residual[rows, :, target] -= 1.0
         residual = residual * share[:, active, None]
         penalised = weights.copy()
         penalised[:, -1] = 0.0
@@ -171,31 +187,10 @@ def _objective(
         )
         flat = residual.reshape(len(residual), -1).astype(np.float32, copy=False)
         gradient = (features.T @ flat).reshape(-1, len(active), outputs).transpose(1, 0, 2)
-        return value, gradient + decay[active, None, None] * penalised
+        gradient = gradient + decay[active, None, None] * penalised
+        return value, gradient.reshape(len(active), -1)
 
     return value_and_gradient
-
-
-def _binary_losses(scores: Array, target: Counts) -> tuple[Array, Array]:
-    """Logistic losses (n, K) of scores (n, K, 1), and their slopes (n, K, 1)."""
-    second = target[:, None] == 1
-    margin = np.where(second, scores[..., 0], -scores[..., 0])
-    small = np.exp(-np.abs(margin))
-    losses = np.log1p(small) + np.maximum(-margin, 0)
-    slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # Sigmoid of −margin
-    return losses, np.where(second, -slope, slope)[..., None]
-
-
-def _softmax_losses(scores: Array, target: Counts) -> tuple[Array, Array]:
-    """Cross-entropies (n, K) of scores (n, K, outputs), which are used up, and their slopes."""
-    scores -= scores.max(-1, keepdims=True)
-    rows = np.arange(len(scores))
-    true_scores = scores[rows, :, target]
-    np.exp(scores, out=scores)
-    total = scores.sum(-1)
-    residual = scores / total[..., None]
-    residual[rows, :, target] -= 1.0
-    return np.log(total) - true_scores, residual
 
 
 def _lbfgs(
@@ -209,21 +204,16 @@ def _lbfgs(
     from.
     """
     models, size = inverse.shape
-    shape = (-1, size // outputs, outputs)
     weights = np.zeros((models, size), np.float32)
     active = np.arange(models)
     steps: list[Array] = []
     changes: list[Array] = []
 
-    def flat_objective(points: Array, numbers: Counts) -> tuple[Array, Array]:
-        values, gradients = objective(points.reshape(shape), active[numbers])
-        return values, gradients.reshape(-1, size)
-
     def only(rows: NDArray[Any]) -> Any:
         states = (active[rows], value[rows], gradient[rows], inverse[rows])
         return *states, [s[rows] for s in steps], [c[rows] for c in changes]
 
-    value, gradient = flat_objective(weights, active)
+    value, gradient = objective(weights, active)
     for _ in range(max_iter):
         # The second measure, twice the decrease that a Newton step promises, does not depend on the
         # features' scale
@@ -234,9 +224,13 @@ def _lbfgs(
         if not len(active):
             break
         start = weights[active]
-        direction, slope = _downhill(gradient, steps, changes, inverse)
+        direction = -_two_loop(gradient, steps, changes, inverse)
+        slope = np.einsum("kd,kd->k", direction, gradient)
+        uphill = slope >= 0
+        direction[uphill], slope[uphill] = -gradient[uphill], -(gradient[uphill] ** 2).sum(1)
         points, values, gradients, stuck = _line_search(
-            flat_objective,
+            objective,
+            active,
             start,
             (value, gradient),
             (direction, slope),
@@ -248,27 +242,12 @@ def _lbfgs(
         if len(stuck):  # No decrease left at this precision: these models are done
             going = np.setdiff1d(np.arange(len(active)), stuck)
             active, value, gradient, inverse, steps, changes = only(going)
-    return weights.reshape(shape)
-
-
-def _downhill(
-    gradient: Array,
-    steps: list[Array],
-    changes: list[Array],
-    inverse: Array,
-) -> tuple[Array, Array]:
-    """Direction (k, size) and slope (k,) of each model's step: against the gradient, if the
-    estimate leads uphill.
-    """
-    direction = -_two_loop(gradient, steps, changes, inverse)
-    slope = np.einsum("kd,kd->k", direction, gradient)
-    uphill = slope >= 0
-    direction[uphill], slope[uphill] = -gradient[uphill], -(gradient[uphill] ** 2).sum(1)
-    return direction, slope
+    return weights.reshape(models, -1, outputs)
 
 
 def _line_search(
     objective: Objective,
+    active: Counts,
     start: Array,
     before: tuple[Array, Array],
     ahead: tuple[Array, Array],
@@ -277,13 +256,14 @@ def _line_search(
 
     Args:
         objective: of points (k, size) and the numbers of their models.
+        active: the models that are searched for (k,).
         start: where the models are (k, size).
         before: value and gradient there.
         ahead: direction and slope of the steps.
 
     Returns:
-        Points, values and gradients, and the models, by number, that no step leads down: they stay
-        where they are.
+        Points, values and gradients, and which of the models no step leads down: they stay where
+        they are.
     """
     (value, gradient), (direction, slope) = before, ahead
     scale = np.ones(len(start), np.float32)
@@ -291,7 +271,7 @@ def _line_search(
     searching = np.arange(len(start))
     for _ in range(20):
         trial = start[searching] + scale[searching, None] * direction[searching]
-        trial_value, trial_gradient = objective(trial, searching)
+        trial_value, trial_gradient = objective(trial, active[searching])
         # Single precision: a rise within rounding counts as a decrease
         allowed = (
             value[searching]

@@ -255,7 +255,12 @@ def curves(
     if levels is None:
         levels = pd.DataFrame(columns=["value", "label"])
     table = points(frame, by, scale)
-    chart = _Chart(table, levels, color, x, panel, row, order, title or title_of)
+    names = list(order or dict.fromkeys(table[color]))
+    if unknown := set(table[color]) - set(names):
+        raise InputError(
+            f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}"
+        )
+    chart = _Chart(table, levels, names, color, x, panel, row, title or title_of)
     return _drawn(chart, band=band, share=share, ylabel=ylabel, xlabel=xlabel)
 
 
@@ -265,66 +270,31 @@ class _Chart:
 
     points: pd.DataFrame
     levels: pd.DataFrame
+    names: Sequence[Any]  # All values that `color` may have, drawn or not
     color: str
     x: str
     panel: str | None
     row: str | None
-    order: Sequence[Any]
     title: Callable[[Any], str]
-
-    @cached_property
-    def names(self) -> list[Any]:
-        """All values that `color` may have, drawn or not."""
-        names = list(self.order or dict.fromkeys(self.points[self.color]))
-        if unknown := set(self.points[self.color]) - set(names):
-            raise InputError(
-                f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}"
-            )
-        return names
-
-    @cached_property
-    def drawn(self) -> list[Any]:
-        """The values of `color` that have a curve."""
-        drawn = set(self.points[self.color])
-        return [name for name in self.names if name in drawn]
-
-    @cached_property
-    def kinds(self) -> list[str]:
-        """The kinds of number that are there."""
-        present = set(self.points["kind"])
-        return [kind for kind in KINDS if kind in present]
-
-    @property
-    def alone(self) -> bool:
-        """Whether a panel has one curve, which needs no name; what is printed can then be grey."""
-        return self.color == self.panel or len(self.drawn) == 1
 
     def values(self, column: str | None) -> list[Any]:
         """Values of `row` or `panel` in order of appearance; a single None without that column."""
         return list(dict.fromkeys(self.points[column])) if column else [None]
 
     @cached_property
-    def cells(self) -> list[tuple[Any, Any]]:
-        """Values of `row` and `panel` of every panel."""
-        return list(product(self.values(self.row), self.values(self.panel)))
-
-    @property
-    def width(self) -> int:
-        """How many panels stand abreast."""
-        across = len(self.values(self.panel))
-        if self.row or across < 3:
-            return across
-        return 3 if across > 4 else 2
+    def drawn(self) -> list[Any]:
+        """The values of `color` that have a curve."""
+        return [name for name in self.names if name in set(self.points[self.color])]
 
     @cached_property
-    def looks(self) -> dict[Any, dict[str, Any]]:
-        """Colour and marker of each name."""
-        return looks(self.names)
+    def kinds(self) -> list[str]:
+        """The kinds of number that are there."""
+        return [kind for kind in KINDS if kind in set(self.points["kind"])]
 
-    def style(self, name: Any, kind: str) -> dict[str, Any]:
-        """How a curve is drawn."""
-        grey = {"color": GREY} if self.alone and kind == "paper" else {}
-        return self.looks[name] | KIND_STYLE[kind] | grey
+    @property
+    def alone(self) -> bool:
+        """Whether a panel has one curve, which needs no name; what is printed can then be grey."""
+        return self.color == self.panel or len(self.drawn) == 1
 
 
 def _drawn(
@@ -336,12 +306,14 @@ def _drawn(
     xlabel: str,
 ) -> Drawing:
     """The panels of a chart, with what stands around them."""
-    cells, width = chart.cells, chart.width
+    across = chart.values(chart.panel)
+    cells = list(product(chart.values(chart.row), across))
+    width = len(across) if chart.row or len(across) < 3 else 3 if len(across) > 4 else 2
     lines = ceil(len(cells) / width)
     height = 1.0 + (1.8 if width > 1 else 2.4) * lines
     figure, axes = new_figure(lines, width, height=height, sharey=share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
-        _draw_panel(axis, chart, cell, band=band)
+        _draw_panel(axis, chart, cell, width=WIDTH / width, band=band)
         # Also above the gap that an odd number leaves
         axis.set_xlabel(xlabel if i + width >= len(cells) else "")
         if chart.row and i % width == 0:
@@ -356,29 +328,40 @@ def _drawn(
     return figure
 
 
-def _draw_panel(axis: Axes, chart: _Chart, cell: tuple[Any, Any], *, band: bool) -> None:
-    """The curves and levels of one panel, its title and its x axis."""
-    x, width = chart.x, chart.width
+def _draw_panel(
+    axis: Axes,
+    chart: _Chart,
+    cell: tuple[Any, Any],
+    *,
+    width: float,
+    band: bool,
+) -> None:
+    """The curves and levels of one panel, its title and its x axis; the panel is so many inches
+    wide.
+    """
+    x, styles = chart.x, looks(chart.names)
     columns = zip((chart.row, chart.panel), cell, strict=True)
-    here = {column: value for column, value in columns if column}
-    table = within(chart.points, here)
+    place = {column: value for column, value in columns if column}
+    table = within(chart.points, place)
     for kind in chart.kinds:
+        grey = {"color": GREY} if chart.alone and kind == "paper" else {}
         for name, curve in table[table["kind"] == kind].groupby(chart.color, sort=False):
-            curve, style = curve.astype({x: int}).sort_values(x), chart.style(name, kind)
+            curve, style = curve.astype({x: int}).sort_values(x), styles[name] | KIND_STYLE[kind]
+            style |= grey
             axis.plot(curve[x], curve["value"], **style)
             if band and curve["low"].notna().any():
                 shade = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
                 axis.fill_between(curve[x], curve["low"], curve["high"], **shade)
-    for level in within(chart.levels, here).itertuples():
+    for level in within(chart.levels, place).itertuples():
         axis.axhline(level.value, **DASHED)
     title = ""
     if chart.panel:
         title = chart.title(cell[1])
     elif chart.alone:
         title = chart.title(chart.drawn[0])
-    axis.set_title(fill(title, int(8 * WIDTH / width)), loc="left")
+    axis.set_title(fill(title, int(8 * width)), loc="left")
     if x == "dim":
-        dim_axis(axis, table["dim"], room=WIDTH / width - 0.9)
+        dim_axis(axis, table["dim"], room=width - 0.9)
     else:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
 
@@ -387,10 +370,8 @@ def _handles_of(chart: _Chart) -> list[Line2D]:
     """Legend entries: the curves if they need names, the kinds of number, the levels."""
     handles = []
     if not chart.alone:
-        every_handle = series_handles(chart.names, title_of)
-        for name, handle in zip(chart.names, every_handle, strict=True):
-            if name in chart.drawn:
-                handles.append(handle)
+        every_handle = dict(zip(chart.names, series_handles(chart.names, title_of), strict=True))
+        handles = [every_handle[name] for name in chart.drawn]
     if "kind" not in (chart.color, chart.panel, chart.row):
         for kind in chart.kinds:
             handles.append(Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]))
@@ -401,18 +382,12 @@ def _handles_of(chart: _Chart) -> list[Line2D]:
 
 def _contents(chart: _Chart) -> Iterator[str]:
     """What a chart shows, in words."""
-    panels = []
+    yield f"curves: {', '.join(map(title_of, chart.drawn))}"
+    if chart.row:
+        yield f"rows: {', '.join(map(str, chart.values(chart.row)))}"
     if chart.panel not in (None, chart.color, "kind"):
-        panels = [chart.title(name) for name in chart.values(chart.panel)]
-    contents = {
-        "curves": [title_of(name) for name in chart.drawn],
-        "rows": chart.values(chart.row) if chart.row else [],
-        "panels": panels,
-        "numbers": chart.kinds,
-    }
-    for kind, names in contents.items():
-        if names:
-            yield f"{kind}: {', '.join(map(str, names))}"
+        yield f"panels: {', '.join(map(chart.title, chart.values(chart.panel)))}"
+    yield f"numbers: {', '.join(chart.kinds)}"
 
 
 def title_of(name: Any) -> str:
