@@ -136,8 +136,8 @@ def in_folds(task: ReducedTask, k: int) -> ReducedTask:
     for i in range(k):
         test, dev = fold == i, (fold == (i + 1) % k) & ("dev" in task.splits)
         rows = {"test": test, "dev": dev, "train": ~test & ~dev}
-        own = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
-        folds[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, own, wiki=task.wiki)
+        of_fold = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
+        folds[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, of_fold, wiki=task.wiki)
     return replace(task, folds=folds)
 
 
