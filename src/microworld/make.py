@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -64,8 +65,8 @@ def make_set(
             n,
             make_rng(seed, "microworld set", name, split, world.seed),
         )
-    parts = [make_set(name, part, seed=seed, size=size, world=world) for part in sizes]
-    return parts[0] if len(parts) == 1 else _join(parts)
+    sets = [make_set(name, one, seed=seed, size=size, world=world) for one in sizes]
+    return sets[0] if len(sets) == 1 else _join(sets)
 
 
 def _make(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:
@@ -111,7 +112,9 @@ def _captions(world: World, images: int, rng: np.random.Generator, split: str) -
     """Some wordings of each meaning, which stands for an image."""
     frames = draw_split(world, images, rng, {"val": "dev", "test_2016": "test"}.get(split, split))
     columns = [render(frames, rng, plain=True).texts for _ in range(WORDINGS)]
-    labels = [f"{split}-{image:05d}" for image in range(images) for _ in range(WORDINGS)]
+    labels = []
+    for image in range(images):
+        labels += [f"{split}-{image:05d}"] * WORDINGS
     return list(chain.from_iterable(zip(*columns, strict=True))), labels
 
 
@@ -146,18 +149,16 @@ def _wiki(world: World, n: int, rng: np.random.Generator) -> Corpus:
     return Corpus("wiki", "microworld", tuple(texts[row] for row in rng.permutation(n)))
 
 
-def _join(parts: list[DataSet]) -> DataSet:
+def _join(sets: list[DataSet]) -> DataSet:
     """Sets of one kind, one after the other."""
-    columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
-    joined = {
-        name: tuple(chain(*each)) for name, each in columns.items() if isinstance(each[0], tuple)
-    }
-    arrays = {
-        name: np.concatenate(each)
-        for name, each in columns.items()
-        if isinstance(each[0], np.ndarray)
-    }
-    return replace(parts[0], split="all", **joined, **arrays)  # type: ignore[arg-type]
+    joined: dict[str, Any] = {}
+    for name, first in vars(sets[0]).items():
+        columns = [getattr(one, name) for one in sets]
+        if isinstance(first, tuple):
+            joined[name] = tuple(chain(*columns))
+        elif isinstance(first, np.ndarray):
+            joined[name] = np.concatenate(columns)
+    return replace(sets[0], split="all", **joined)
 
 
 DIM, WINDOW = 50, 4
@@ -194,6 +195,6 @@ def word_vectors(texts: list[str], *, name: str) -> WordVectors:
     pmi = np.log(pairs.data * total.sum() / (total[pairs.row] * total[pairs.col]))
     positive = sparse.csr_matrix((np.maximum(pmi, 0), (pairs.row, pairs.col)), shape=pairs.shape)
     U, s, _ = svds(positive, k=DIM, v0=np.ones(len(row)))
-    U, s = U[:, ::-1], s[::-1]  # svds returns the smallest first
+    U, s = U[:, ::-1], s[::-1]  # Svds returns the smallest first
     U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(DIM)])
     return WordVectors(name, "microworld", tuple(row), (U * np.sqrt(s)).astype(np.float32))

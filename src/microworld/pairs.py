@@ -28,7 +28,7 @@ PARAPHRASES = 0.6  # Share of true paraphrases
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 _VERBS = [synonyms[0] for synonyms in FACTORS[ACTION].synonyms]
 _OPPOSITES = [[_VERBS.index(verb) for verb in pair.split("|")] for pair in LISTS["antonyms"]]
-ANTONYM: dict[int, int] = {one: other for a, b in _OPPOSITES for one, other in ((a, b), (b, a))}
+ANTONYM: dict[int, int] = {a: b for a, b in _OPPOSITES} | {b: a for a, b in _OPPOSITES}
 """An action → the one that excludes it: contradictions that need no negation."""
 
 PairLists = tuple[list[str], list[str], list[str]]
@@ -89,7 +89,7 @@ def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = 
     group.
     """
     first = draw_split(world, n, rng, split)
-    first[:, OBJECT] %= len(FACTORS[AGENT])  # only beings can change roles
+    first[:, OBJECT] %= len(FACTORS[AGENT])  # Only beings can change roles
     second, labels = first.copy(), (rng.random(n) < PARAPHRASES).astype(int)
     swapped = (labels == 0) & (rng.random(n) < 0.5) & (first[:, AGENT] != first[:, OBJECT])
     second[swapped] = swap_roles(first[swapped])
@@ -172,8 +172,8 @@ def _candidates(
     seen = np.zeros(len(pairs), dtype=bool)
     # Where it comes first
     seen[list(dict(zip(reversed(pairs), range(len(pairs))[::-1], strict=True)).values())] = True
-    kept = seen & in_split(second.T, split)
-    return first[kept], second[kept]
+    usable = seen & in_split(second.T, split)
+    return first[usable], second[usable]
 
 
 def _mutate(
@@ -214,7 +214,7 @@ def _sibling(
     members = np.bincount(groups[allowed], minlength=groups.max() + 1)
     firsts = np.searchsorted(groups[allowed], np.arange(len(members)))
     rows = np.flatnonzero((values != ABSENT) & (members[groups[values]] > 1))
-    rows = rows[np.argsort(groups[values[rows]], kind="stable")]  # draws go from group to group
+    rows = rows[np.argsort(groups[values[rows]], kind="stable")]  # Draws go from group to group
     group = groups[values[rows]]
     place = np.searchsorted(allowed, values[rows]) - firsts[group] + rng.integers(1, members[group])
     result = values.copy()

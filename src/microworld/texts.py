@@ -145,8 +145,8 @@ def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split
     words = {"X": pick(rng, (about[subject],)), "Y": pick(rng, (about[other],)), "E": E, "F": F}
     articles = {"aE": with_article(E), "aE2": with_article(pick(rng, says)), "aF": with_article(F)}
     template = pick(rng, LISTS["turned opinion" if rng.random() < TURNED else "plain opinion"])
-    said = template.format(**words, **articles, R=pick(rng, _DEGREES))
-    return english.sentence(said, "!" if rng.random() < 0.1 else ".")
+    opinion = template.format(**words, **articles, R=pick(rng, _DEGREES))
+    return english.sentence(opinion, "!" if rng.random() < 0.1 else ".")
 
 
 def _phrase(rng: np.random.Generator, label: str) -> str:
@@ -202,7 +202,7 @@ def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator)
         "P": tail(PLACE),
         "T": tail(TIME),
     }
-    initials = "".join(word[0] for phrase in (thing, agent, group) for word in phrase.split())
+    initials = "".join(word[0] for word in " ".join((thing, agent, group)).split())
     return templates[int(rng.random() * len(templates))].format(**words, S=initials.upper()[:4])
 
 
@@ -221,7 +221,7 @@ def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labe
             np.flatnonzero(FACTORS[OBJECT].group_of == topic),
             size=len(rows),
         )
-        if world.factors > PLACE:  # a topic has its haunts: three places that it is often met at
+        if world.factors > PLACE:  # A topic has its haunts: three places that it is often met at
             haunts = (topic * 3 + rng.integers(3, size=len(rows))) % len(FACTORS[PLACE])
             frames[rows, PLACE] = np.where(rng.random(len(rows)) < 0.5, haunts, frames[rows, PLACE])
     return _join(english.render(frames, rng).texts, lengths), [
@@ -258,8 +258,8 @@ def retrieval(
             f"{n} questions asked for, but only {len(relevant)} have one answer: "
             "raise factors or values"
         )
-    kept = np.sort(rng.choice(len(relevant), size=n, replace=False))
-    relevant, rows = relevant[kept], rows[first[kept]]
+    chosen = np.sort(rng.choice(len(relevant), size=n, replace=False))
+    relevant, rows = relevant[chosen], rows[first[chosen]]
     asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
     other = english.render(frames[rows], rng, other=(frames[rows], asked))
     answers = tuple(words[AGENT] for words in english.spoken(frames[rows], asked.picks))

@@ -175,7 +175,7 @@ ABSENT = -1  # Stands in a frame for a factor left unsaid
 # Sentences
 
 TEMPLATES = table("templates")  # (affirmed, denied, end mark)
-_PLAIN = 11  # the first so many say that it happened or did not, and nothing else
+_PLAIN = 11  # The first so many say that it happened or did not, and nothing else
 # "yesterday, this is the car that …" would date the pointing, not the deed
 _UNFRONTED = frozenset({4, 8, 9, 13})
 _NOMINAL = len(TEMPLATES) - 1
@@ -191,12 +191,10 @@ def _words(factor: Factor) -> NDArray[np.object_]:
     """Words by value and synonym; then the groups by name ("some pet"), and last, where `ABSENT`
     finds it, no word.
     """
-    said = [*factor.synonyms, *((group,) for group in factor.groups), ("",)]
-    most = max(map(len, said))
-    return np.array(
-        [[*synonyms, *[""] * (most - len(synonyms))] for synonyms in said],
-        dtype=object,
-    )
+    wordings = [*factor.synonyms, *((group,) for group in factor.groups), ("",)]
+    most = max(map(len, wordings))
+    padded = [[*synonyms, *[""] * (most - len(synonyms))] for synonyms in wordings]
+    return np.array(padded, dtype=object)
 
 
 _WORDS = [_words(factor) for factor in FACTORS]
@@ -276,8 +274,8 @@ def say(
     agent, action, thing, _, adjective, _, _ = words
     verb, noun = inflect(action), f"{adjective} {thing}" if adjective else thing
     nouns = [
-        f"the {each}" if the else with_article(each)
-        for each, the in zip((agent, noun), articles, strict=True)
+        f"the {phrase}" if the else with_article(phrase)
+        for phrase, the in zip((agent, noun), articles, strict=True)
     ]
     pattern, end = TEMPLATES[template][denied], TEMPLATES[template][2]
     body = pattern.format(

@@ -51,7 +51,7 @@ class World:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """c_f of each summand, (factors without polarity,), summing to one."""
+        """The weight c_f of each summand (factors without polarity,), summing to one."""
         weights = np.array([factor.weight for factor in FACTORS[: self.factors]])
         return weights / weights.sum()
 
@@ -63,7 +63,7 @@ class World:
     @cached_property
     def choices(self) -> tuple[NDArray[np.int64], ...]:
         """The value ids that each factor may take, without polarity."""
-        kept = []
+        choices = []
         for column, factor in enumerate(FACTORS[: self.factors]):
             # Agents and objects share one order, beings first: in a small world, too, whoever acts
             # can be acted upon.
@@ -73,8 +73,9 @@ class World:
                 else (factor.name, len(factor))
             )
             order = make_rng(self.seed, "microworld values", name).permutation(n)
-            kept.append(np.sort(np.concatenate([order, np.arange(n, len(factor))])[: self.values]))
-        return tuple(kept)
+            values = np.concatenate([order, np.arange(n, len(factor))])[: self.values]
+            choices.append(np.sort(values))
+        return tuple(choices)
 
     def draw(self, n: int, rng: np.random.Generator) -> Frames:
         """Draw n full frames, repeats allowed, from a generator of the caller's."""
@@ -93,8 +94,8 @@ class World:
         check_same_length(f=f, g=g)
         total = np.zeros(len(f))
         for column, (factor, weight) in enumerate(zip(FACTORS, self.weights, strict=False)):
-            said = (f[:, column] != ABSENT) & (g[:, column] != ABSENT)
-            total += weight * np.where(said, factor.kernel[f[:, column], g[:, column]], 0.0)
+            in_both = (f[:, column] != ABSENT) & (g[:, column] != ABSENT)
+            total += weight * np.where(in_both, factor.kernel[f[:, column], g[:, column]], 0.0)
         total /= np.sqrt(self._said(f) * self._said(g))
         return (
             np.where(f[:, -1] == g[:, -1], total, UNLIKE_POLARITY * total)
@@ -111,8 +112,8 @@ class World:
         frames = self._check(frames)
         blocks = []
         for column, (root, weight) in enumerate(zip(self.roots, self.weights, strict=True)):
-            said = (frames[:, column] != ABSENT)[:, None]
-            blocks.append(np.where(said, np.sqrt(weight) * root[frames[:, column]], 0.0))
+            present = (frames[:, column] != ABSENT)[:, None]
+            blocks.append(np.where(present, np.sqrt(weight) * root[frames[:, column]], 0.0))
         X = np.concatenate(blocks, axis=1) / np.sqrt(self._said(frames))[:, None]  # (n, D / 2)
         if not self.has_polarity:
             return X
@@ -125,12 +126,13 @@ class World:
         """Per factor a matrix R (all values, kept values) with R Rᵀ = σ_f on the kept values, zero
         elsewhere.
         """
-        found = []
-        for factor, kept in zip(FACTORS, self.choices, strict=False):
-            values, vectors = np.linalg.eigh(factor.kernel[np.ix_(kept, kept)])
-            found.append(np.zeros((len(factor), len(kept))))
-            found[-1][kept] = vectors * np.sqrt(np.clip(values, 0, None))
-        return tuple(found)
+        roots = []
+        for factor, chosen in zip(FACTORS, self.choices, strict=False):
+            values, vectors = np.linalg.eigh(factor.kernel[np.ix_(chosen, chosen)])
+            root = np.zeros((len(factor), len(chosen)))
+            root[chosen] = vectors * np.sqrt(np.clip(values, 0, None))
+            roots.append(root)
+        return tuple(roots)
 
     @cached_property
     def spectrum(self) -> NDArray[np.float64]:
@@ -145,8 +147,8 @@ class World:
                    [ √(ab) m Σ,    b (Σ + (1 − m²) μ μᵀ) ]]
         """
         scaled = [
-            np.sqrt(c) * root[kept]
-            for c, root, kept in zip(self.weights, self.roots, self.choices, strict=True)
+            np.sqrt(c) * root[chosen]
+            for c, root, chosen in zip(self.weights, self.roots, self.choices, strict=True)
         ]
         cov = block_diag(*(np.cov(R.T, bias=True) for R in scaled))
         if self.has_polarity:
@@ -217,12 +219,12 @@ def draw_split(
     """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`:
     of any).
     """
-    kept: list[Frames] = []
+    of_split: list[Frames] = []
     for _ in range(200):
         frames = drop(world.draw(max(4 * n, 256), rng), rng, unsaid)
-        kept.append(frames[in_split(frames.T, split)])
-        if sum(map(len, kept)) >= n:
-            return np.concatenate(kept)[:n]
+        of_split.append(frames[in_split(frames.T, split)])
+        if sum(map(len, of_split)) >= n:
+            return np.concatenate(of_split)[:n]
     raise InputError(
         f"{n} frames of the {split} split asked for, but {world} has too few: "
         "raise factors or values"

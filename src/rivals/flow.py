@@ -31,7 +31,9 @@ FLAT = 1e-10
 
 
 class ActNorm(nn.Module):
-    """y = (x − b)·e^s per coordinate; starts so that one batch has mean 0 and variance 1."""
+    """The map y = (x − b)·e^s, per coordinate; it starts so that one batch has mean 0 and variance
+    1.
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -51,7 +53,7 @@ class ActNorm(nn.Module):
 
 
 class LULinear(nn.Module):
-    """y = W x with W = P L (U + diag(sign·e^s)): the log-determinant is Σs.
+    """The map y = W x with W = P L (U + diag(sign·e^s)): the log-determinant is Σs.
 
     Starts as a random rotation.
     """
@@ -99,8 +101,8 @@ class AffineCoupling(nn.Module):
 class FlowConfig:
     """Sizes and schedule; Adam's rate decays linearly to 0."""
 
-    depth: int = 8  # steps
-    hidden_dim: int = 512  # width inside a coupling
+    depth: int = 8  # Steps of the flow
+    hidden_dim: int = 512  # Width inside a coupling
     epochs: int = 10
     batch_size: int = 128
     learning_rate: float = 1e-3
@@ -143,7 +145,8 @@ class Flow(nn.Module):
         """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time."""
         rows = torch.from_numpy(np.ascontiguousarray(X, np.float32))
         device = next(self.parameters()).device
-        return np.concatenate([self(part.to(device))[0].cpu().numpy() for part in rows.split(4096)])
+        images = [self(some.to(device))[0].cpu().numpy() for some in rows.split(4096)]
+        return np.concatenate(images)
 
 
 def negative_log_likelihood(flow: Flow, x: Tensor) -> Tensor:

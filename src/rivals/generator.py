@@ -23,7 +23,7 @@ from repro.types import InputError, check_dim
 log = logging.getLogger(__name__)
 CHUNKS = {"answers": 32, "translations": 512}
 """Texts of which what is written is one entry of the store."""
-ANSWER_TOKENS = 32  # length of an answer
+ANSWER_TOKENS = 32  # Length of an answer
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
 """Padded tokens of a batch times beams, those to come included."""
 
@@ -51,25 +51,20 @@ class Writer:
         one side.
         """
         budget = TOKEN_BUDGET["cpu" if self.model.device.type == "cpu" else "cuda"] // beams
-        found = [""] * len(ids)
+        options = {"max_new_tokens": new_tokens, "do_sample": False, "num_beams": beams}
+        padded = partial(pad_sequence, batch_first=True, padding_side="left" if left else "right")
+        device = self.model.device
+        texts = [""] * len(ids)
         for batch in pack_by_tokens(list(costs), max(1, budget)):
-            rows, side = [torch.tensor(ids[i]) for i in batch], "left" if left else "right"
-            table, mask = (
-                pad_sequence(part, batch_first=True, padding_value=value, padding_side=side).to(
-                    self.model.device
-                )
-                for part, value in ((rows, pad), (list(map(torch.ones_like, rows)), 0))
-            )  # (B, T) both
-            options = {"max_new_tokens": new_tokens, "do_sample": False, "num_beams": beams}
-            said = self.model.generate(input_ids=table, attention_mask=mask, **options)
-            said = said[:, table.shape[1] :] if left else said
-            for i, text in zip(
-                batch,
-                self.tokenizer.batch_decode(said, skip_special_tokens=True),
-                strict=True,
-            ):
-                found[i] = text
-        return found
+            rows = [torch.tensor(ids[i]) for i in batch]
+            table = padded(rows, padding_value=pad).to(device)  # (B, T)
+            mask = padded([torch.ones_like(row) for row in rows], padding_value=0).to(device)
+            output = self.model.generate(input_ids=table, attention_mask=mask, **options)
+            output = output[:, table.shape[1] :] if left else output
+            answers = self.tokenizer.batch_decode(output, skip_special_tokens=True)
+            for i, text in zip(batch, answers, strict=True):
+                texts[i] = text
+        return texts
 
 
 class Generator(Writer):
@@ -107,13 +102,14 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     Of the folder's generation settings only the ids that end a text are kept: published ones
     sample.
     """
-    model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
+    kind = "AutoModelForCausalLM"
+    model, tokenizer, loading = load_writer(kind, "generator", name_or_path, device)
     if not causal_parts(model):
         raise InputError(
             f"{name_or_path!r} is a {type(model).__name__}: expected a causal "
             "decoder, such as Llama"
         )
-    check_complete(name_or_path, model, found)
+    check_complete(name_or_path, model, loading)
     stop = model.generation_config.eos_token_id
     stop = tokenizer.eos_token_id if stop is None else stop
     first = stop[0] if isinstance(stop, list) else stop
@@ -132,15 +128,13 @@ def written_once(
     """What is written for each distinct text; every chunk is kept, so that a killed run goes on
     where it stopped.
     """
-    (distinct, _), size, found = merge_equal(texts), CHUNKS[kind], dict[str, str]()
+    (distinct, _), size = merge_equal(texts), CHUNKS[kind]
+    written: dict[str, str] = {}
     for start in progress_bar(range(0, len(distinct), size), desc=kind, show=True):
         chunk = distinct[start : start + size]
-        found |= zip(
-            chunk,
-            store.remember(kind, {**named, "texts": chunk}, partial(write, chunk)),
-            strict=True,
-        )
-    return found
+        answers = store.remember(kind, {**named, "texts": chunk}, partial(write, chunk))
+        written |= zip(chunk, answers, strict=True)
+    return written
 
 
 def answers_to(prompts: Sequence[str], generator: str, store: Store) -> dict[str, str]:
@@ -155,16 +149,11 @@ def answers_to(prompts: Sequence[str], generator: str, store: Store) -> dict[str
     def write(chunk: list[str]) -> list[str]:
         return loaded(generator).generate(chunk, max_new_tokens=ANSWER_TOKENS)
 
-    said = written_once(
-        "answers",
-        {"generator": identity(generator), "tokens": ANSWER_TOKENS},
-        prompts,
-        write,
-        store,
-    )
+    named = {"generator": identity(generator), "tokens": ANSWER_TOKENS}
+    answers = written_once("answers", named, prompts, write, store)
     return {
         prompt: next(iter(answer.strip().splitlines()), "").strip()
-        for prompt, answer in said.items()
+        for prompt, answer in answers.items()
     }
 
 
@@ -201,20 +190,16 @@ class Translator(Writer):
                 self.name,
             )
         pad, costs = self.model.config.pad_token_id, [2 * len(row) for row in ids]
-        said = self.written(ids, costs, pad, left=False, new_tokens=max_tokens, beams=beams)
-        found = dict(zip(worded, map(str.strip, said), strict=True))
-        return [found.get(i, distinct[i]) for i in inverse]
+        written = self.written(ids, costs, pad, left=False, new_tokens=max_tokens, beams=beams)
+        translations = dict(zip(worded, map(str.strip, written), strict=True))
+        return [translations.get(i, distinct[i]) for i in inverse]
 
 
 def load_translator(name_or_path: str, *, device: torch.device | str | None = None) -> Translator:
     """A translator by folder or hub id, as `load_generator` has it."""
-    model, tokenizer, found = load_writer(
-        "AutoModelForSeq2SeqLM",
-        "translator",
-        name_or_path,
-        device,
-    )
-    check_complete(name_or_path, model, found)
+    kind = "AutoModelForSeq2SeqLM"
+    model, tokenizer, loading = load_writer(kind, "translator", name_or_path, device)
+    check_complete(name_or_path, model, loading)
     return Translator(model, tokenizer, name=name_or_path)
 
 
@@ -242,5 +227,5 @@ def back_translate(
         "beams": beams,
         "max_tokens": max_tokens,
     }
-    said = written_once("translations", named, texts, write, store)
-    return [said[text] for text in texts]
+    translations = written_once("translations", named, texts, write, store)
+    return [translations[text] for text in texts]

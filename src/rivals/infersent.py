@@ -6,9 +6,10 @@ in the book).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,7 @@ class BiLSTMMax(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """Sentence states (B, dim); zero where a text has no word at all."""
-        # packed, so that the backward direction starts at a text's own end and padding plays no
+        # Packed, so that the backward direction starts at a text's own end and padding plays no
         # part
         packed = pack_padded_sequence(
             vectors,
@@ -113,18 +114,18 @@ class InferSent(LayerlessEncoder):
 class InferSentConfig:
     """Sizes and schedule; the published ones, except where stated."""
 
-    hidden_dim: int = 2048  # per direction
+    hidden_dim: int = 2048  # Of the states in each direction
     classifier_dim: int = 512
     epochs: int = 20
     batch_size: int = 64
     learning_rate: float = 0.1
-    decay: float = 0.99  # factor of the rate after every epoch
+    decay: float = 0.99  # Factor of the rate after every epoch
     # Divisor of the rate after an epoch that did not improve the held-out accuracy
     shrink: float = 5.0
-    smallest_rate: float = 1e-5  # training ends when the rate falls below
+    smallest_rate: float = 1e-5  # Training ends when the rate falls below it
     clip_norm: float = 5.0
-    max_length: int = 64  # words kept of a training text
-    dev_share: float = 0.1  # held out of the pairs (published: SNLI's own dev set)
+    max_length: int = 64  # Words kept of a training text
+    dev_share: float = 0.1  # Held out of the pairs (published: SNLI's own dev set)
     seed: int = 0
 
 
@@ -137,10 +138,61 @@ def train_infersent(
     accuracy are kept.
 
     Beside the encoder it gives mean `loss`, held-out `accuracy` and learning `rate` of every epoch.
-    InputError for other labels than the three, or too few pairs for one batch; TrainingDiverged
-    when the loss is not finite.
+    InputError for unsuitable labels or too few pairs; TrainingDiverged if the loss is not finite.
     """
     labels = label_ids(pairs).numpy()
+    dev, train = _held_out(pairs, config)
+    vectors, ids = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
+    if not len(vectors):
+        raise InputError(f"no word of {pairs.name} is known to the table: other vectors are needed")
+    device = default_device()
+    words = torch.from_numpy(vectors).to(device)
+    net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
+    module = nn.ModuleDict({"net": net, "head": _classifier(net, config)}).to(device)
+    first, second = ids[: len(pairs)], ids[len(pairs) :]
+    lengths = np.array([max(len(u), len(v)) for u, v in zip(first, second, strict=True)])
+
+    def logits(rows: np.ndarray) -> Tensor:
+        numbers, counts = padded([first[i] for i in rows] + [second[i] for i in rows])
+        u, v = net(words[numbers.to(device)], counts).split(len(rows))
+        return module["head"](torch.cat([u, v, (u - v).abs(), u * v], dim=-1))  # (B, 4d)
+
+    history, best = list[tuple[float, float, float]](), deepcopy(module.state_dict())
+    optimiser = torch.optim.SGD(module.parameters(), lr=config.learning_rate)
+    batches_of = partial(bucketed_batches, lengths[train], config.batch_size, seed=config.seed)
+    dev = dev[np.argsort(lengths[dev], kind="stable")]
+    steps = config.epochs * (len(train) // config.batch_size)
+    bar = progress_bar(total=steps, desc="InferSent", show=True, mininterval=0.5)
+    for epoch in range(config.epochs):
+        rate = optimiser.param_groups[0]["lr"]
+        if rate < config.smallest_rate:
+            break
+        module.train()
+        losses = []
+        for batch in batches_of(epoch=epoch):
+            targets = torch.from_numpy(labels[train[batch]]).to(device)
+            loss = nn.functional.cross_entropy(logits(train[batch]), targets)
+            losses.append(loss.item())
+            if not math.isfinite(losses[-1]):
+                which = f"InferSent's loss is {losses[-1]} in epoch {epoch}"
+                raise TrainingDiverged(f"{which}: lower the learning rate")
+            _descend(loss, module, optimiser, config.clip_norm)
+            bar.update()
+        module.eval()
+        score = _accuracy(logits, dev, labels)
+        improved = score > max((past for _, past, _ in history), default=-math.inf)
+        history.append((float(np.mean(losses)), score, rate))
+        if improved:
+            best = deepcopy(module.state_dict())
+        optimiser.param_groups[0]["lr"] = rate * config.decay / (1.0 if improved else config.shrink)
+        bar.set_postfix_str(f"loss {history[-1][0]:.3f}, dev {score:.3f}", refresh=False)
+    bar.close()
+    module.load_state_dict(best)
+    return InferSent(net, table), pd.DataFrame(history, columns=["loss", "accuracy", "rate"])
+
+
+def _held_out(pairs: LabelledPairs, config: InferSentConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Which pairs are held out, and which teach."""
     held_out = max(1, round(config.dev_share * len(pairs)))
     order = make_rng(config.seed, "infersent dev").permutation(len(pairs))
     dev, train = order[:held_out], order[held_out:]
@@ -149,71 +201,37 @@ def train_infersent(
             f"{len(train)} pairs beside {held_out} held-out ones do not fill one "
             f"batch of {config.batch_size}"
         )
-    vectors, ids = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
-    if not len(vectors):
-        raise InputError(f"no word of {pairs.name} is known to the table: other vectors are needed")
-    device = default_device()
-    words = torch.from_numpy(vectors).to(device)
-    net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
+    return dev, train
+
+
+def _descend(
+    loss: Tensor,
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    clip_norm: float,
+) -> None:
+    """Move the parameters once, down the gradient of a loss."""
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    nn.utils.clip_grad_norm_(module.parameters(), clip_norm)
+    optimiser.step()
+
+
+def _classifier(net: BiLSTMMax, config: InferSentConfig) -> nn.Sequential:
+    """Classes of pairs from four features of each unit, untrained."""
+    width = config.classifier_dim
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(config.seed, "infersent classifier"))
-        width = config.classifier_dim
-        head = nn.Sequential(nn.Linear(4 * net.dim, width), nn.Tanh(), nn.Linear(width, CLASSES))
-    both = nn.ModuleDict({"net": net, "head": head}).to(device)
-    sides = (ids[: len(pairs)], ids[len(pairs) :])
-    lengths = np.array([max(len(left), len(right)) for left, right in zip(*sides, strict=True)])
+        return nn.Sequential(nn.Linear(4 * net.dim, width), nn.Tanh(), nn.Linear(width, CLASSES))
 
-    def logits(rows: np.ndarray) -> Tensor:
-        numbers, counts = padded([side[i] for side in sides for i in rows])
-        u, v = net(words[numbers.to(device)], counts).split(len(rows))
-        return head(torch.cat([u, v, (u - v).abs(), u * v], dim=-1))  # (B, 4d)
 
-    @torch.no_grad()
-    def accuracy() -> float:
-        both.eval()
-        rows = dev[np.argsort(lengths[dev], kind="stable")]
-        parts = np.array_split(rows, math.ceil(len(rows) / 256))
-        guesses = np.concatenate([logits(part).argmax(-1).cpu().numpy() for part in parts])
-        return float((guesses == labels[rows]).mean())
-
-    history, best = list[tuple[float, float, float]](), deepcopy(both.state_dict())
-    optimiser = torch.optim.SGD(both.parameters(), lr=config.learning_rate)
-    steps = len(train) // config.batch_size
-    bar = progress_bar(total=config.epochs * steps, desc="InferSent", show=True, mininterval=0.5)
-    for epoch in range(config.epochs):
-        rate = optimiser.param_groups[0]["lr"]
-        if rate < config.smallest_rate:
-            break
-        both.train()
-        losses = []
-        for batch in bucketed_batches(
-            lengths[train],
-            config.batch_size,
-            seed=config.seed,
-            epoch=epoch,
-        ):
-            rows = train[batch]
-            loss = nn.functional.cross_entropy(
-                logits(rows),
-                torch.from_numpy(labels[rows]).to(device),
-            )
-            if not torch.isfinite(loss):
-                raise TrainingDiverged(
-                    f"InferSent's loss is {loss.item()} in epoch {epoch}: lower the learning rate"
-                )
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            nn.utils.clip_grad_norm_(both.parameters(), config.clip_norm)
-            optimiser.step()
-            losses.append(loss.item())
-            bar.update()
-        score = accuracy()
-        improved = score > max((past for _, past, _ in history), default=-math.inf)
-        history.append((float(np.mean(losses)), score, rate))
-        if improved:
-            best = deepcopy(both.state_dict())
-        optimiser.param_groups[0]["lr"] = rate * config.decay / (1.0 if improved else config.shrink)
-        bar.set_postfix_str(f"loss {history[-1][0]:.3f}, dev {score:.3f}", refresh=False)
-    bar.close()
-    both.load_state_dict(best)
-    return InferSent(net, table), pd.DataFrame(history, columns=["loss", "accuracy", "rate"])
+@torch.no_grad()
+def _accuracy(
+    logits: Callable[[np.ndarray], Tensor],
+    rows: np.ndarray,
+    labels: np.ndarray,
+) -> float:
+    """Share of some pairs that are classified rightly."""
+    groups = np.array_split(rows, math.ceil(len(rows) / 256))
+    guesses = np.concatenate([logits(group).argmax(-1).cpu().numpy() for group in groups])
+    return float((guesses == labels[rows]).mean())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.resources import files
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -69,8 +70,7 @@ SBERT: dict[str, dict[str, Any]] = {
 """Backbone to settings of SBERT's training that differ from the recipe of the `nli` objective."""
 SBERT_TRIED: list[dict[str, Any]] = [
     {"learning_rate": rate, "dropout": dropout}
-    for rate in (3e-5, 1e-4, 3e-4, 1e-3)
-    for dropout in (0.0, 0.1)
+    for rate, dropout in product((3e-5, 1e-4, 3e-4, 1e-3), (0.0, 0.1))
 ]
 INFERSENT_TRIED: list[dict[str, Any]] = [
     {"learning_rate": rate, "epochs": 4} for rate in (0.1, 0.5, 1.0, 2.0)
@@ -200,16 +200,18 @@ def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:
     the checkpoint.
     """
     hidden = load_backbone(config.backbone).hidden_dim
-    own: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "objective": "nli",
         "pooling": "mean",
         "checkpoint_by": "encoder",
         "dim": hidden,
+        "source": config.source,
+        "backbone": config.backbone,
+        "seed": config.seed,
+        "sentences": pairs,
     }
-    own |= {name: getattr(config, name) for name in ("source", "backbone", "seed")} | {
-        "sentences": pairs
-    }
-    return repro_config.profile(config.profile, **own, **SBERT.get(config.backbone, {})).train
+    settings_here = SBERT.get(config.backbone, {})
+    return repro_config.profile(config.profile, **settings, **settings_here).train
 
 
 def trial_rows(config: SystemConfig, store: Store) -> pd.DataFrame:
@@ -236,14 +238,17 @@ def trial_rows(config: SystemConfig, store: Store) -> pd.DataFrame:
         "paper_table": "appendix",
         "data_source": config.source,
     }
-    what = {"method": "infersent", "backbone": "infersent", "metric": "spearman", "dataset": "stsb"}
     shared = {
+        "method": "infersent",
+        "backbone": "infersent",
+        "metric": "spearman",
+        "dataset": "stsb",
         "readout": "encoder",
         "n_train": len(pairs),
         "seed": config.seed,
         "profile": config.profile,
     }
-    infersent_rows = make_rows(rows, **where, **what, **shared)
+    infersent_rows = make_rows(rows, **where, **shared)
     sbert = sbert.assign(experiment="systems_recipe", method="sbert")
     return pd.concat([sbert, infersent_rows], ignore_index=True)
 
@@ -257,8 +262,8 @@ def published(
 ) -> Named:
     """A published model by hub id: its own modules, or plain pooling of the network's states."""
     folder = published_folder(system, config)
-    found = sorted({path for pattern in READ for path in folder.glob(pattern)})
-    sums = {str(path.relative_to(folder)): sha256(path) for path in found}
+    files = sorted(set(chain.from_iterable(map(folder.glob, READ))))
+    sums = {str(path.relative_to(folder)): sha256(path) for path in files}
     identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.encoder",))
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
@@ -299,13 +304,13 @@ def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit
         X = encode_once(base.make, base.identity, texts, store).X
         return fit_whitening(X) if fit == "whitening" else arrays_of(fit_flow(X, settings)[0])
 
-    found = store.remember(f"{fit}s", named, fitted, code=code)
+    arrays = store.remember(f"{fit}s", named, fitted, code=code)
 
     def make() -> Encoder:
         if fit == "whitening":
-            return Transformed(base.make(), partial(whitened, **found), found["matrix"].shape[1])
-        dim = len(found["steps.0.shift"])
-        return Transformed(base.make(), with_arrays(Flow(dim, settings), found).transform, dim)
+            return Transformed(base.make(), partial(whitened, **arrays), arrays["matrix"].shape[1])
+        dim = len(arrays["steps.0.shift"])
+        return Transformed(base.make(), with_arrays(Flow(dim, settings), arrays).transform, dim)
 
     return Named(system.name, make, digest(named, code=code), base.backbone, len(texts))
 
@@ -349,7 +354,7 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
         system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
     loaded = _loader(system.how)(system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
-    network = Path(loaded.backbone).name  # of a folder, and of a hub id, the last part
+    network = Path(loaded.backbone).name  # Of a folder, and of a hub id, the last part
     line = system.line.format(backbone=network, n=count, vectors=config.vectors_name)
     return Loaded(**vars(loaded), row=system.row, line=line)
 

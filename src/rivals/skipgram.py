@@ -11,6 +11,7 @@ fastText.
 import struct
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -145,14 +146,14 @@ def fit_doc2vec(
 
 
 def _always(dim: int, epochs: int, seed: int) -> dict[str, Any]:
-    own = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed % 2**32}
-    return {**own, "min_count": MIN_COUNT, "negative": 5, "workers": 1, "hashfxn": _hash}
+    asked = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed % 2**32}
+    return {**asked, "min_count": MIN_COUNT, "negative": 5, "workers": 1, "hashfxn": _hash}
 
 
 def _tokens(texts: Sequence[str]) -> list[list[str]]:
     """The words of the distinct texts, some of which must occur often enough."""
     sentences = [tokens_of(text, ()) for text in merge_equal(texts)[0]]
-    counts = Counter(word for words in sentences for word in words)
+    counts = Counter(chain.from_iterable(sentences))
     if max(counts.values(), default=0) < MIN_COUNT:
         raise InputError(
             f"no word of the {len(sentences)} texts occurs {MIN_COUNT} times: nothing "

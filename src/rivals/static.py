@@ -115,7 +115,9 @@ def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
     Frequencies p and the first right singular vector, not centred, are those of the distinct texts.
     """
     distinct, _ = merge_equal(texts)
-    counts = Counter(token for text in distinct for token in tokens_of(text, table))
+    counts = Counter[str]()
+    for text in distinct:
+        counts.update(tokens_of(text, table))
     total = sum(counts.values())
     weights = {word: SMOOTHING / (SMOOTHING + count / total) for word, count in counts.items()}
     X = StaticEncoder(table, weights=weights).encode(distinct).astype(np.float64)
@@ -124,7 +126,7 @@ def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
             f"none of the {len(distinct)} texts has a word of the table: SIF has "
             "nothing to be fitted on"
         )
-    direction = np.linalg.eigh(X.T @ X)[1][:, -1:].T  # u, (1, dim)
+    direction = np.linalg.eigh(X.T @ X)[1][:, -1:].T  # (1, dim)
     return StaticEncoder(table, weights=weights, removed=direction.astype(np.float32))
 
 
@@ -172,7 +174,7 @@ def fit_tfidf(texts: Sequence[str], *, ngrams: tuple[int, int] = (1, 2)) -> Tfid
     )
     try:
         return TfidfEncoder(words.fit(distinct))
-    except ValueError as error:  # scikit-learn's "empty vocabulary"
+    except ValueError as error:  # Scikit-learn's "empty vocabulary"
         raise InputError(
             f"none of the {len(distinct)} texts has a word: nothing to count"
         ) from error

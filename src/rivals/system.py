@@ -24,7 +24,7 @@ from rivals.static import Vocabulary, WordTable
 class SystemConfig:
     """What the systems are made from."""
 
-    source: str  # local, hub or microworld: where training pairs and word vectors come from
+    source: str  # Local, hub or microworld: where training pairs and word vectors come from
     seed: int = 0
     # Network of every system that needs one and does not bring its own
     backbone: str = "repro-tiny"
@@ -32,12 +32,12 @@ class SystemConfig:
     """Entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are
     fitted on; None: 4,800, or a quarter of it where they are generated.
     """
-    profile: str = "embedded"  # size of what is trained; only `paper` may download weights
+    profile: str = "embedded"  # Size of what is trained; only `paper` may download weights
     vectors: str | None = None
     """File of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or
     fastText's .bin.
     """
-    fasttext: str | None = None  # fastText's .vec or .bin
+    fasttext: str | None = None  # FastText's .vec or .bin
     weights: str | None = None
     """Folder that holds published models under the last part of their hub ids; None looks into the
     hub's cache.
@@ -63,18 +63,18 @@ class System:
     """One line of the tables."""
 
     name: str
-    row: str  # label printed in the paper's Table 1; empty if it is ours alone
-    line: str  # what our tables call it, once `load_system` has filled it in
-    hub: str  # id of the published weights that it needs; empty if it needs none
-    how: str  # loaders that make it, outermost first, such as `flow published mean`
+    row: str  # Label printed in the paper's Table 1; empty if it is ours alone
+    line: str  # What our tables call it, once `load_system` has filled it in
+    hub: str  # Id of the published weights that it needs; empty if it needs none
+    how: str  # Loaders that make it, outermost first, such as `flow published mean`
 
 
 @dataclass(frozen=True)
 class Loaded(Named):
     """A system ready to encode, by its name in the menu; its backbone is empty for word vectors."""
 
-    row: str = ""  # label printed in the paper's Table 1; empty if it is ours alone
-    line: str = ""  # what our tables call it
+    row: str = ""  # Label printed in the paper's Table 1; empty if it is ours alone
+    line: str = ""  # What our tables call it
 
 
 class Missing(InputError):
@@ -134,7 +134,7 @@ def training_pairs(config: SystemConfig) -> data.LabelledPairs:
 
 @lru_cache(maxsize=4)
 def _pairs(source: str, limit: int | None, content: str) -> data.LabelledPairs:
-    # a page loads a dozen systems; `content` makes an edited file another set
+    # A page loads a dozen systems; `content` makes an edited file another set
     pairs = data.load("nli", source=source, limit=limit)
     assert isinstance(pairs, data.LabelledPairs)
     return pairs

@@ -70,11 +70,10 @@ def synonyms(
     """
     if not 0 <= p <= 1:
         raise InputError(f"p is {p}: expected a probability, 0 to 1")
-    known = {
-        word.lower(): others
-        for word in lexicon
-        if (others := [w for w in lexicon[word] if w != word])
-    }
+    known = {}
+    for word, synonyms_of_word in lexicon.items():
+        if others := [other for other in synonyms_of_word if other != word]:
+            known[word.lower()] = others
     if not known:
         raise InputError("the lexicon is empty: expected words with their synonyms")
     longest = max(word.count(" ") + 1 for word in known)
@@ -136,12 +135,12 @@ def _unit_at(
 
 def _is_kept(text: str, word: re.Match[str]) -> bool:
     """Whether a word is a negation, a number or a name."""
-    found = word.group()
-    if found.lower() in NEGATIONS | NUMBERS or found.lower().endswith(("n't", "n’t")):
+    letters = word.group()
+    if letters.lower() in NEGATIONS | NUMBERS or letters.lower().endswith(("n't", "n’t")):
         return True
     starts = text[: word.start()].rstrip(_OPENING)[-1:] in ("", *".!?:")
-    # an abbreviation is a name wherever it stands
-    return found[0].isupper() and (not starts or (len(found) > 1 and found.isupper()))
+    # An abbreviation is a name wherever it stands
+    return letters[0].isupper() and (not starts or (len(letters) > 1 and letters.isupper()))
 
 
 def _with_case_of(model: str, word: str) -> str:
@@ -152,18 +151,18 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
     """A lexicon from a file, gzipped or not: a word, a tab, and its synonyms by commas; a word may
     come twice.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    lexicon: dict[str, tuple[str, ...]] = {}
     for number, line in read_lines(Path(os.path.expanduser(path))):
         word, *columns = line.split("\t")
-        others = [other.strip() for column in columns for other in column.split(",")]
+        others = [other.strip() for other in ",".join(columns).split(",")]
         if len(columns) != 1 or not word.strip() or not all(others):
             wanted = "expected a word, a tab, synonyms with commas between"
             raise InputError(f"{path} line {number}: {line[:60]!r}; {wanted}")
         key = word.strip().lower()
-        found[key] = tuple(dict.fromkeys((*found.get(key, ()), *others)))
-    if not found:
+        lexicon[key] = tuple(dict.fromkeys((*lexicon.get(key, ()), *others)))
+    if not lexicon:
         raise InputError(f"{path} is empty: expected a word, a tab and its synonyms on every line")
-    return found
+    return lexicon
 
 
 def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
@@ -173,26 +172,27 @@ def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
     They are related and not always synonyms: words of one theme, and opposites, are near each other
     too.
     """
-    kept = [
-        row
-        for row, word in enumerate(vectors.words[:FREQUENT])
-        if len(word) > 2 and _WORD.fullmatch(word) and word not in STOP_WORDS | NEGATIONS | NUMBERS
-    ]
-    X = unit_rows(vectors.vectors[kept])
-    found: dict[str, tuple[str, ...]] = {}
-    for start in range(0, len(kept), 1024):
+    content = []
+    for number, word in enumerate(vectors.words[:FREQUENT]):
+        is_word = len(word) > 2 and _WORD.fullmatch(word)
+        if is_word and word not in STOP_WORDS | NEGATIONS | NUMBERS:
+            content.append(number)
+    X = unit_rows(vectors.vectors[content])
+    lexicon: dict[str, tuple[str, ...]] = {}
+    for start in range(0, len(content), 1024):
         cosines = X[start : start + 1024] @ X.T  # (chunk, words)
         np.fill_diagonal(cosines[:, start:], -1.0)
         for row in np.flatnonzero(cosines.max(axis=1) >= LEAST_COSINE):
             near = np.flatnonzero(cosines[row] >= LEAST_COSINE)
             near = near[np.argsort(-cosines[row, near], kind="stable")][:NEIGHBOURS]
-            found[vectors.words[kept[start + row]]] = tuple(vectors.words[kept[j]] for j in near)
-    if not found:
+            word = vectors.words[content[start + row]]
+            lexicon[word] = tuple(vectors.words[content[j]] for j in near)
+    if not lexicon:
         raise InputError(
-            f"no two of the {len(kept)} words of {vectors.name} have a cosine of "
+            f"no two of the {len(content)} words of {vectors.name} have a cosine of "
             f"{LEAST_COSINE} or more"
         )
-    return found
+    return lexicon
 
 
 def microworld_lexicon() -> dict[str, tuple[str, ...]]:
@@ -204,7 +204,7 @@ def microworld_lexicon() -> dict[str, tuple[str, ...]]:
     meanings: set[tuple[str, ...]] = set()
     for column, factor in enumerate(FACTORS):
         for alike in factor.synonyms:
-            # of a verb each of base, past, participle and gerund
+            # Of a verb each of base, past, participle and gerund
             meanings |= set(zip(*map(inflect, alike), strict=True)) if column == ACTION else {alike}
             if column in (AGENT, OBJECT):
                 meanings.add(tuple(map(plural, alike)))
@@ -230,8 +230,8 @@ def microworld_paraphrases(texts: Sequence[str], *, size: int, seed: int = 0) ->
     frames = draw_split(world, size - size // 5, rng, "train", unsaid=0.4)
     wording = render(frames, rng)
     other = render(frames, make_rng(seed, "paraphrases"), other=(frames, wording))
-    said = dict(zip(wording.texts, other.texts, strict=True))
-    return [said.get(text) for text in texts]
+    reworded = dict(zip(wording.texts, other.texts, strict=True))
+    return [reworded.get(text) for text in texts]
 
 
 def drop_equal(texts: Sequence[str], positives: Sequence[str | None]) -> Positives:

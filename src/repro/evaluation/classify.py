@@ -88,7 +88,7 @@ def probe(
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
     if dev is not None:
         X_dev, y_dev = _checked(dev[0], dev[1], "dev", width=X_train.shape[1])
-        _class_counts(y_train)  # folds would refuse a single class
+        _class_counts(y_train)  # Folds would refuse a single class
         grid = classifier.GRIDS["split"]
         models, accuracy = classifier.fit_with_dev(X_train, y_train, X_dev, y_dev, grid, seed)
         best = int(np.argmax(accuracy))
@@ -151,32 +151,32 @@ def score_classification(
     """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested
     folds of it all.
     """
-    sides = {name: features_and_labels(embed, part) for name, part in splits.items()}
+    sides = {name: features_and_labels(embed, split) for name, split in splits.items()}
     if not {"train", "dev"} & set(sides):
         X, y = (np.concatenate(side) for side in zip(*sides.values(), strict=True))
-        found = nested_cv(X, y, protocol=protocol, seed=seed)
+        result = nested_cv(X, y, protocol=protocol, seed=seed)
     else:
         if missing := {"train", "test"} - set(sides):
             raise InputError(f"no split {min(missing)!r}: the data has {', '.join(splits)}")
-        found = probe(
+        result = probe(
             *sides["train"],
             *sides["test"],
             protocol=protocol,
             seed=seed,
             dev=sides.get("dev"),
         )
-    interval = bootstrap_mean(found.correct, seed=seed)
-    # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts
+    interval = bootstrap_mean(result.correct, seed=seed)
+    # Nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts
     # with it
-    low, high = (end + (found.accuracy - interval.value) for end in (interval.low, interval.high))
+    shift = result.accuracy - interval.value
     return Score(
         "accuracy",
-        found.accuracy,
-        low,
-        high,
-        len(found.correct),
-        found.correct,
-        found.floor,
+        result.accuracy,
+        interval.low + shift,
+        interval.high + shift,
+        len(result.correct),
+        result.correct,
+        result.floor,
     )
 
 
@@ -273,7 +273,7 @@ def cluster_scores(X: Any, y: Any, *, seed: int) -> dict[str, float]:
     """Agreement of the classes of X's rows (n, dim) with as many K-means clusters: mi (nats), nmi,
     ari and purity.
     """
-    y = np.ravel(y)  # a column of classes is as good as a row
+    y = np.ravel(y)  # A column of classes is as good as a row
     return partition_scores(kmeans(X, len(np.unique(y)), seed=seed), y)
 
 
@@ -281,7 +281,7 @@ def kmeans(X: Any, clusters: int, *, seed: int) -> NDArray[np.int64]:
     """The cluster of every row (n,): K-means with k-means++ starts, the best of ten, at most 300
     iterations each.
     """
-    from sklearn.cluster import KMeans  # slow to import, which pages that compare scores do without
+    from sklearn.cluster import KMeans  # Slow to import, which pages that compare scores do without
 
     X = check_embeddings(X)
     check_dim(clusters, limit=len(X), what="clusters")
@@ -312,18 +312,18 @@ def indicators(counts: NDArray[Any]) -> dict[str, Array]:
     n = counts.sum((1, 2))  # (R,)
     in_clusters, in_classes = counts.sum(2), counts.sum(1)
     of_clusters, of_classes, joint = (
-        entr(part.reshape(len(n), -1) / n[:, None]).sum(1)
-        for part in (in_clusters, in_classes, counts)
+        entr(sizes.reshape(len(n), -1) / n[:, None]).sum(1)
+        for sizes in (in_clusters, in_classes, counts)
     )
     mi = np.maximum(of_clusters + of_classes - joint, 0.0)
     mean = (of_clusters + of_classes) / 2
     nmi = np.divide(mi, mean, out=np.ones_like(mi), where=mean > 0)
     # Hubert and Arabie (1985): pairs together in both, less what chance gives
-    both, pairs = comb(counts, 2).sum((1, 2)), comb(n, 2)
+    in_both, pairs = comb(counts, 2).sum((1, 2)), comb(n, 2)
     in_c, in_y = comb(in_clusters, 2).sum(1), comb(in_classes, 2).sum(1)
     expected = np.divide(in_c * in_y, pairs, out=np.zeros_like(n), where=pairs > 0)
     spread = (in_c + in_y) / 2 - expected
-    ari = np.divide(both - expected, spread, out=np.ones_like(n), where=spread > 0)
+    ari = np.divide(in_both - expected, spread, out=np.ones_like(n), where=spread > 0)
     return {"mi": mi, "nmi": nmi, "ari": ari, "purity": counts.max(2).sum(1) / n}
 
 
@@ -373,13 +373,13 @@ def majority_share(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:
     return float((y_test == classes[counts.argmax()]).mean())
 
 
-def _checked(X: Any, y: Any, part: str, *, width: int | None = None) -> tuple[Array, NDArray[Any]]:
-    X, y = check_embeddings(X, f"X_{part}"), np.asarray(y)
+def _checked(X: Any, y: Any, split: str, *, width: int | None = None) -> tuple[Array, NDArray[Any]]:
+    X, y = check_embeddings(X, f"X_{split}"), np.asarray(y)
     if y.ndim != 1:
-        raise InputError(f"y_{part} has shape {y.shape}: expected one label per row of X_{part}")
-    check_same_length(**{f"X_{part}": X, f"y_{part}": y})
+        raise InputError(f"y_{split} has shape {y.shape}: expected one label per row of X_{split}")
+    check_same_length(**{f"X_{split}": X, f"y_{split}": y})
     if width is not None and X.shape[1] != width:
         raise InputError(
-            f"X_{part} has {X.shape[1]} columns, X_train {width}: expected the same features"
+            f"X_{split} has {X.shape[1]} columns, X_train {width}: expected the same features"
         )
     return X, y

@@ -18,7 +18,8 @@ from repro.evaluation.stats import Interval
 from repro.seeding import threads
 from repro.types import check_dim
 
-Seconds: TypeAlias = NDArray[np.float64]  # of every round (R,)
+Seconds: TypeAlias = NDArray[np.float64]
+"""How long a work took in every round (R,)."""
 
 
 def in_turns(
@@ -35,7 +36,7 @@ def in_turns(
     that lie well in memory stay fast for as long as they lie there. Of several tries in a round the
     fastest counts: an interruption spoils one, not all.
     """
-    import torch  # of an extra, which the rest of `evaluation` does without
+    import torch  # Comes with an extra, which the rest of `evaluation` does without
 
     check_dim(repeats, what="repeats")
     check_dim(tries, what="tries")
@@ -55,7 +56,7 @@ def in_turns(
                 work = works[name]()
                 taken[name].append(min(seconds(work) for _ in range(tries)))
             names.rotate(-1)
-    return {name: np.array(found[1:]) for name, found in taken.items()}
+    return {name: np.array(rounds[1:]) for name, rounds in taken.items()}
 
 
 def ratio_of(a: Seconds, b: Seconds) -> Interval:

@@ -29,7 +29,7 @@ GRIDS = {
     "split": 2.0 ** np.arange(-2, 4),
     "kfold": 2.0 ** np.arange(-1, 6),
 }
-MEMORY = 10  # curvature pairs kept per model, as scipy's L-BFGS-B does
+MEMORY = 10  # Curvature pairs kept per model, as scipy's L-BFGS-B does
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, se
     part.
     """
     sets, k = len(folds), int(folds.max()) + 1
-    part = folds[:, None, :]  # (sets, 1, n)
-    held = part == np.arange(k)[None, :, None]  # (sets, k, n)
-    members = np.repeat(((part >= 0) & ~held).reshape(sets * k, -1), len(penalties), axis=0)
+    fold = folds[:, None, :]  # (sets, 1, n)
+    held = fold == np.arange(k)[None, :, None]  # (sets, k, n)
+    members = np.repeat(((fold >= 0) & ~held).reshape(sets * k, -1), len(penalties), axis=0)
     models = fit_logistic(X, y, members, np.tile(penalties, sets * k))
     right = (models.predict(X) == y).reshape(sets, k, len(penalties), -1)
-    # dtype: a product of booleans would be summed by "or"
+    # The dtype is named since a product of booleans would be summed by "or"
     per_fold = np.einsum("skgn,skn->skg", right, held, dtype=np.float64) / held.sum(-1)[..., None]
     return np.asarray(per_fold.mean(1))
 
@@ -107,7 +107,7 @@ def fit_logistic(
     decay = (1.0 / (np.asarray(penalties, np.float64) * counts)).astype(np.float32)
     outputs = 1 if len(classes) == 2 else len(classes)
     objective = _objective(features, target, share, decay, outputs)
-    # mean curvature of the loss at the start: p(1 - p) of equal class probabilities
+    # Mean curvature of the loss at the start: p(1 - p) of equal class probabilities
     curvature = (1 / len(classes)) * (1 - 1 / len(classes))
     # (K, D + 1)
     diagonal = (
@@ -115,7 +115,7 @@ def fit_logistic(
     )
     inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
     turned = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
-    slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # back to the features as given
+    slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # Back to the features as given
     intercepts = turned[:, -1:] - np.einsum("d,kdo->ko", mean, slopes)[:, None]
     return LogisticModels(np.concatenate([slopes, intercepts], axis=1), classes)
 
@@ -155,26 +155,27 @@ def _objective(
     decay: Array,
     outputs: int,
 ) -> Objective:
-    """Of some models' weights (K, D + 1, outputs) and their numbers: what is minimised (K,), and
-    its gradient.
+    """Of some models' flat weights (K, size) and their numbers: what is minimised (K,), and its
+    gradient (K, size).
     """
 
-    def value_and_gradient(weights: Array, active: Counts) -> tuple[Array, Array]:
+    def value_and_gradient(points: Array, active: Counts) -> tuple[Array, Array]:
+        weights = points.reshape(len(active), -1, outputs)
         scores = _scores(features, weights)  # (n, K, outputs)
         if outputs == 1:
             second = target[:, None] == 1
             margin = np.where(second, scores[..., 0], -scores[..., 0])
             small = np.exp(-np.abs(margin))
             losses = np.log1p(small) + np.maximum(-margin, 0)
-            slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # sigmoid(-margin)
+            slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # Sigmoid of −margin
             residual = np.where(second, -slope, slope)[..., None]
         else:
             scores -= scores.max(-1, keepdims=True)
             rows = np.arange(len(scores))
-            own = scores[rows, :, target]
+            true_scores = scores[rows, :, target]
             np.exp(scores, out=scores)
             total = scores.sum(-1)
-            losses = np.log(total) - own
+            losses = np.log(total) - true_scores
             residual = scores / total[..., None]
             residual[rows, :, target] -= 1.0
         residual = residual * share[:, active, None]
@@ -186,7 +187,8 @@ def _objective(
         )
         flat = residual.reshape(len(residual), -1).astype(np.float32, copy=False)
         gradient = (features.T @ flat).reshape(-1, len(active), outputs).transpose(1, 0, 2)
-        return value, gradient + decay[active, None, None] * penalised
+        gradient = gradient + decay[active, None, None] * penalised
+        return value, gradient.reshape(len(active), -1)
 
     return value_and_gradient
 
@@ -202,63 +204,89 @@ def _lbfgs(
     from.
     """
     models, size = inverse.shape
-    shape = (-1, size // outputs, outputs)
     weights = np.zeros((models, size), np.float32)
     active = np.arange(models)
-    value, gradient = objective(weights.reshape(shape), active)
-    gradient = gradient.reshape(models, size)
     steps: list[Array] = []
     changes: list[Array] = []
 
-    def of(rows: NDArray[Any]) -> Any:
-        ours = (active[rows], value[rows], gradient[rows], inverse[rows])
-        return *ours, [s[rows] for s in steps], [c[rows] for c in changes]
+    def only(rows: NDArray[Any]) -> Any:
+        states = (active[rows], value[rows], gradient[rows], inverse[rows])
+        return *states, [s[rows] for s in steps], [c[rows] for c in changes]
 
+    value, gradient = objective(weights, active)
     for _ in range(max_iter):
-        # the second measure, twice the decrease that a Newton step promises, does not depend on the
+        # The second measure, twice the decrease that a Newton step promises, does not depend on the
         # features' scale
         decrement = np.einsum("kd,kd,kd->k", gradient, inverse, gradient, dtype=np.float64)
         running = (np.abs(gradient).max(1) > tolerance) | (decrement > 1e-6)
         if not running.all():
-            active, value, gradient, inverse, steps, changes = of(running)
+            active, value, gradient, inverse, steps, changes = only(running)
         if not len(active):
             break
+        start = weights[active]
         direction = -_two_loop(gradient, steps, changes, inverse)
         slope = np.einsum("kd,kd->k", direction, gradient)
         uphill = slope >= 0
         direction[uphill], slope[uphill] = -gradient[uphill], -(gradient[uphill] ** 2).sum(1)
-        scale = np.ones(len(active), np.float32)
-        start = weights[active]
-        best_value, best_gradient = value.copy(), gradient.copy()
-        searching = np.arange(len(active))
-        for _ in range(20):
-            trial = start[searching] + scale[searching, None] * direction[searching]
-            trial_value, trial_gradient = objective(trial.reshape(shape), active[searching])
-            # single precision: a rise within rounding counts as a decrease
-            allowed = (
-                value[searching]
-                + 1e-4 * scale[searching] * slope[searching]
-                + 1e-7 * np.abs(value[searching])
-            )
-            good = trial_value <= allowed
-            done = searching[good]
-            weights[active[done]] = trial[good]
-            best_value[done], best_gradient[done] = (
-                trial_value[good],
-                trial_gradient.reshape(-1, size)[good],
-            )
-            searching = searching[~good]
-            if not len(searching):
-                break
-            scale[searching] *= 0.5
-        steps = [*steps, weights[active] - start][-MEMORY:]
-        changes = [*changes, best_gradient - gradient][-MEMORY:]
-        value, gradient = best_value, best_gradient
-        if len(searching):  # no decrease left at this precision: these models are done
-            active, value, gradient, inverse, steps, changes = of(
-                np.setdiff1d(np.arange(len(active)), searching)
-            )
-    return weights.reshape(shape)
+        points, values, gradients, stuck = _line_search(
+            objective,
+            active,
+            start,
+            (value, gradient),
+            (direction, slope),
+        )
+        weights[active] = points
+        steps = [*steps, points - start][-MEMORY:]
+        changes = [*changes, gradients - gradient][-MEMORY:]
+        value, gradient = values, gradients
+        if len(stuck):  # No decrease left at this precision: these models are done
+            going = np.setdiff1d(np.arange(len(active)), stuck)
+            active, value, gradient, inverse, steps, changes = only(going)
+    return weights.reshape(models, -1, outputs)
+
+
+def _line_search(
+    objective: Objective,
+    active: Counts,
+    start: Array,
+    before: tuple[Array, Array],
+    ahead: tuple[Array, Array],
+) -> tuple[Array, Array, Array, Counts]:
+    """The longest of ever shorter steps that goes down far enough, model by model.
+
+    Args:
+        objective: of points (k, size) and the numbers of their models.
+        active: the models that are searched for (k,).
+        start: where the models are (k, size).
+        before: value and gradient there.
+        ahead: direction and slope of the steps.
+
+    Returns:
+        Points, values and gradients, and which of the models no step leads down: they stay where
+        they are.
+    """
+    (value, gradient), (direction, slope) = before, ahead
+    scale = np.ones(len(start), np.float32)
+    points, values, gradients = start.copy(), value.copy(), gradient.copy()
+    searching = np.arange(len(start))
+    for _ in range(20):
+        trial = start[searching] + scale[searching, None] * direction[searching]
+        trial_value, trial_gradient = objective(trial, active[searching])
+        # Single precision: a rise within rounding counts as a decrease
+        allowed = (
+            value[searching]
+            + 1e-4 * scale[searching] * slope[searching]
+            + 1e-7 * np.abs(value[searching])
+        )
+        good = trial_value <= allowed
+        done = searching[good]
+        points[done], values[done] = trial[good], trial_value[good]
+        gradients[done] = trial_gradient[good]
+        searching = searching[~good]
+        if not len(searching):
+            break
+        scale[searching] *= 0.5
+    return points, values, gradients, searching
 
 
 def _two_loop(gradient: Array, steps: list[Array], changes: list[Array], start: Array) -> Array:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-# (n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary
 Codes: TypeAlias = NDArray[Any]
+"""Numbers (n, d) of a float level or int8, or bytes (n, ⌈d·bits/8⌉) of int4 and binary."""
 BITS: Mapping[str, int] = MappingProxyType(
     {"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1}
 )
-"""Of each number, by level."""
+"""How many bits each level gives a number."""
 FLOATS = ("float32", "float16")
 
 
@@ -34,9 +34,8 @@ class Codebook:
 
     level: str
     offset: NDArray[np.float32]
-    """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one.
-    """
-    step: NDArray[np.float32]  # (d,): size of a step of an integer level, else 1
+    """Lower end of the range of an integer level (d,), mean of the binary one, 0 of a float one."""
+    step: NDArray[np.float32]  # Size of a step of an integer level (d,), else 1
 
     @property
     def dim(self) -> int:
@@ -69,7 +68,7 @@ def fit_codebook(X: Any, level: str) -> Codebook:
     elif level not in FLOATS:
         offset = X.min(axis=0)
         step = (X.max(axis=0) - offset) / (2**bits - 1)
-        step[step == 0] = 1  # one value in all rows: code 0 stands for it exactly
+        step[step == 0] = 1  # One value in all rows: code 0 stands for it exactly
     return Codebook(level, offset.astype(np.float32), step.astype(np.float32))
 
 

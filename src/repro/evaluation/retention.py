@@ -37,10 +37,10 @@ def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
         raise InputError(
             f"weights run from {w.min()} to {w.max()}: expected numbers of 0 or more, not all 0"
         )
-    X = (X - w @ X / w.sum()) * np.sqrt(w)[:, None]  # weighted products become plain ones
+    X = (X - w @ X / w.sum()) * np.sqrt(w)[:, None]  # Weighted products become plain ones
     squares = np.square(X.T @ X)
     columns = squares.sum(0)
-    with np.errstate(invalid="ignore"):  # constant embeddings: 0 / 0
+    with np.errstate(invalid="ignore"):  # Constant embeddings: 0 / 0
         return np.array(
             [columns[:d].sum() / np.sqrt(columns.sum() * squares[:d, :d].sum()) for d in dims]
         )

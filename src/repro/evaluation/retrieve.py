@@ -28,11 +28,12 @@ from repro.types import (
 )
 
 Indices: TypeAlias = NDArray[np.int64]
-Ids: TypeAlias = Sequence[Hashable] | None  # names of rows; None numbers them from 0
+Ids: TypeAlias = Sequence[Hashable] | None
+"""Names of rows; None numbers them from 0."""
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
 """Query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant."""
-BLOCK = 2**22  # cosines held at once: 32 MB in double precision
-LARGE = 50_000  # documents beyond which faiss searches for the nearest
+BLOCK = 2**22  # Cosines held at once: 32 MB in double precision
+LARGE = 50_000  # Documents beyond which faiss searches for the nearest
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -41,18 +42,19 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 class Retrieved:
     """What a search found of the relevant documents, query by query."""
 
-    rows: Indices  # the queries that were scored (m,): those with a relevant document
+    rows: Indices  # The queries that were scored (m,): those with a relevant document
     ranked: tuple[NDArray[np.float64], ...]
     """Rank, from 1, and relevance of each scored query's relevant documents (…, 2), nearest first.
     """
-    top: Indices  # the nearest document of every query, scored or not
+    top: Indices  # The nearest document of every query, scored or not
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
-        """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible
-        order.
+        """The nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best
+        possible order.
         """
         values = []
-        for ranks, gains in (each.T for each in self.ranked):
+        for relevant in self.ranked:
+            ranks, gains = relevant.T
             best = np.sort(gains)[::-1][:k]
             ideal = best @ _discounts(np.arange(1, len(best) + 1))
             values.append((gains * _discounts(ranks))[ranks <= k].sum() / ideal)
@@ -60,11 +62,11 @@ class Retrieved:
 
     def recall(self, k: int) -> NDArray[np.float64]:
         """Share of the relevant documents among the first k, of every query (m,)."""
-        return np.array([(each[:, 0] <= k).mean() for each in self.ranked])
+        return np.array([(relevant[:, 0] <= k).mean() for relevant in self.ranked])
 
     def hit(self, k: int) -> NDArray[np.float64]:
         """1 where any relevant document is among the first k, else 0, of every query (m,)."""
-        return np.array([float(each[0, 0] <= k) for each in self.ranked])
+        return np.array([float(relevant[0, 0] <= k) for relevant in self.ranked])
 
 
 def retrieval_scores(
@@ -94,11 +96,12 @@ def retrieval_scores(
         raise InputError("ks is empty: give at least one number of documents, such as (1, 10)")
     for k in ks:
         check_dim(k, what="k")
-    found = retrieve(Q, C, qrels, query_ids=query_ids, corpus_ids=corpus_ids)
-    scores = {f"ndcg@{k}": float(found.ndcg(k).mean()) for k in ks}
-    scores |= {f"recall@{k}": float(found.recall(k).mean()) for k in ks}
-    counts = {"queries": len(found.rows), "dropped": len(Q) - len(found.rows)}
-    return scores | {"mrr": float(np.mean([1 / each[0, 0] for each in found.ranked])), **counts}
+    retrieved = retrieve(Q, C, qrels, query_ids=query_ids, corpus_ids=corpus_ids)
+    scores = {f"ndcg@{k}": float(retrieved.ndcg(k).mean()) for k in ks}
+    scores |= {f"recall@{k}": float(retrieved.recall(k).mean()) for k in ks}
+    first_ranks = np.array([relevant[0, 0] for relevant in retrieved.ranked])
+    counts = {"queries": len(retrieved.rows), "dropped": len(Q) - len(retrieved.rows)}
+    return scores | {"mrr": float(np.mean(1 / first_ranks)), **counts}
 
 
 def retrieve(
@@ -181,14 +184,14 @@ def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
     check_dim(k, limit=len(C), what="k")
     if len(C) > LARGE and find_spec("faiss"):
         return FlatIndex(C).search(Q, k)
-    found = np.empty((len(Q), k), np.int64)
+    nearest = np.empty((len(Q), k), np.int64)
     rounding = rounding_of(np.shape(C)[-1])
     for rows, cosines in cosine_blocks(Q, C):
         if k == 1:
-            found[rows, 0] = _first(cosines, rounding)
+            nearest[rows, 0] = _first(cosines, rounding)
         else:
-            found[rows] = _nearest(cosines, k, rounding)
-    return found
+            nearest[rows] = _nearest(cosines, k, rounding)
+    return nearest
 
 
 def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
@@ -201,13 +204,13 @@ def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
     X = check_embeddings(X, name)
     X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
     exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))[1]
-    # near 1 first, by a power of two: `unit_rows` takes what is shorter than 1e-12 for zero
+    # Near 1 first, by a power of two: `unit_rows` takes what is shorter than 1e-12 for zero
     return unit_rows(np.ldexp(X, -exponents))
 
 
 class FlatIndex:
-    """faiss' IndexFlatL2 over the first columns of unit rows: what ESE's authors search with (their
-    Section 4.3).
+    """The IndexFlatL2 of faiss over the first columns of unit rows: what ESE's authors search with
+    (their Section 4.3).
 
     Squared distance of unit rows is 2 − 2·cosine, so the order is that of exact cosines, rounding
     aside.
@@ -219,7 +222,7 @@ class FlatIndex:
         """
         self.renormalize = renormalize
         rows = self._rows(C, dim, "C")
-        # brought in only here: exact cosines need none of it
+        # Brought in only here: exact cosines need none of it
         self.dim, self.index = rows.shape[1], optional("faiss", "eval").IndexFlatL2(rows.shape[1])
         self.index.add(rows)
 
@@ -257,9 +260,8 @@ def answer_in_context(context: str, answers: str | Sequence[str]) -> bool:
     words does not.
     """
     words = f" {normalize_answer(context)} "
-    return any(
-        f" {answer} " in words for answer in map(normalize_answer, _listed(answers)) if answer
-    )
+    normalized = filter(None, map(normalize_answer, _listed(answers)))
+    return any(f" {answer} " in words for answer in normalized)
 
 
 def is_yes_no(answer: str) -> bool:
@@ -275,9 +277,9 @@ def _listed(answers: str | Sequence[str]) -> list[str]:
 
 
 def _rank(cosines: NDArray[Any], document: int, rounding: float) -> int:
-    own = cosines[document]
-    nearer = (cosines > own + rounding).sum()
-    tied_before = (np.abs(cosines[:document] - own) <= rounding).sum()
+    cosine = cosines[document]
+    nearer = (cosines > cosine + rounding).sum()
+    tied_before = (np.abs(cosines[:document] - cosine) <= rounding).sum()
     return 1 + int(nearer) + int(tied_before)
 
 
@@ -291,7 +293,7 @@ def _nearest(cosines: Array, k: int, rounding: float) -> Indices:
     nearest = np.empty((len(cosines), k), np.int64)
     kth = np.partition(cosines, -k, axis=1)[:, -k]
     for row, least in enumerate(kth):
-        near = np.flatnonzero(cosines[row] >= least - rounding)  # all that are tied with the k-th
+        near = np.flatnonzero(cosines[row] >= least - rounding)  # All that are tied with the k-th
         near = near[np.argsort(-cosines[row, near], kind="stable")]
         falls = -np.diff(cosines[row, near])
         run = np.r_[0, np.cumsum(falls > rounding)]
@@ -303,15 +305,15 @@ def _discounts(ranks: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(1 / np.log2(ranks + 1.0))
 
 
-def _rows_of(ids: Ids, n: int, what: str) -> dict[Hashable, int]:
-    """Row of each id."""
+def _rows_of(ids: Ids, n: int, kind: str) -> dict[Hashable, int]:
+    """Row of each id; `kind` is what rows stand for, `query` or `document`."""
     ids = range(n) if ids is None else ids
-    check_same_length(**{f"{what}_ids": ids, f"{what} embeddings": range(n)})
+    check_same_length(**{f"{kind}_ids": ids, f"{kind} embeddings": range(n)})
     rows: dict[Hashable, int] = {}
     for i, name in enumerate(ids):
         if rows.setdefault(name, i) != i:
             raise InputError(
-                f"{what} id {name!r} names two rows: expected a different id for each of the {n}"
+                f"{kind} id {name!r} names two rows: expected a different id for each of the {n}"
             )
     return rows
 
@@ -322,7 +324,7 @@ def _relevant(
     corpus_rows: Mapping[Hashable, int],
 ) -> dict[int, dict[int, float]]:
     """Row of each query that has relevant documents → their rows → relevance."""
-    found: dict[int, dict[int, float]] = {}
+    relevant: dict[int, dict[int, float]] = {}
     for query, judged in qrels.items():
         if query not in query_rows:
             raise InputError(
@@ -342,5 +344,6 @@ def _relevant(
                     f"relevance of {document!r} to {query!r} is {relevance}: expected 0 or more"
                 )
             if relevance > 0:
-                found.setdefault(query_rows[query], {})[corpus_rows[document]] = float(relevance)
-    return found
+                rows = relevant.setdefault(query_rows[query], {})
+                rows[corpus_rows[document]] = float(relevance)
+    return relevant

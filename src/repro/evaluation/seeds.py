@@ -8,7 +8,7 @@ share; its degrees of freedom are Satterthwaite's. Of a family of C cells each h
 makes joint bounds too narrow (they hold in 84 to 90 of 100 cases).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, hypot, inf, isnan, nan, sqrt
 from typing import Any
@@ -20,10 +20,10 @@ from scipy.special import ndtri, stdtrit
 from repro.evaluation.stats import Floats
 from repro.seeding import make_rng
 
-FEWEST_SEEDS = 3  # below which nothing that was drawn at random is judged
-MOST_SEEDS = 200  # beyond which nobody would go to settle a claim
+FEWEST_SEEDS = 3  # With fewer, nothing that was drawn at random is judged
+MOST_SEEDS = 200  # Nobody would go beyond to settle a claim
 POWER = 0.8
-DRAWS = 2_000  # of noise, for statistics that have no formula
+DRAWS = 2_000  # Draws of noise, for statistics that have no formula
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
@@ -57,12 +57,12 @@ def seeds_needed(
     None if the items are too few: more seeds do not lower the error over items.
     """
     beyond = float(ndtri(power))
-    # For what is between the seeds
+    # Left to the error between the seeds
     room = (size / (reach(inf, cells) + beyond)) ** 2 - item_error**2
     if room <= 0:
         return None
     least = max(FEWEST_SEEDS, ceil(seed_sd**2 / room))
-    for seeds in range(least, MOST_SEEDS + 1):  # few seeds have few degrees of freedom
+    for seeds in range(least, MOST_SEEDS + 1):  # Few seeds have few degrees of freedom
         error, freedom = error_of_mean(seed_sd, seeds, item_error)
         if (reach(freedom, cells) + beyond) * error <= size:
             return seeds
@@ -84,10 +84,10 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
 class Estimate:
     """A number in points, seed by seed, with its 95 % interval over seeds and items."""
 
-    by_seed: Mapping[Any, float]  # one entry where nothing behind the number was drawn at random
-    item_error: float = 0.0  # standard error over items, which all seeds share
+    by_seed: Mapping[Any, float]  # One entry where nothing behind the number was drawn at random
+    item_error: float = 0.0  # Standard error over items, which all seeds share
     random: bool = True
-    cells: int = 1  # how many are judged together: the interval is then a joint one
+    cells: int = 1  # How many are judged together: the interval is then a joint one
     ends: tuple[float, float] | None = None
     """Of an interval that the formula below does not give: the smallest or largest of several."""
 
@@ -146,12 +146,13 @@ def within_seeds(
     """Something computed of several numbers within each seed that all random ones have; and whether
     it is random.
     """
-    seeds = [set(e.by_seed) for e in parts if e.random]
-    shared = [seed for part in parts if part.random for seed in part.by_seed] if seeds else [None]
-    shared = [seed for seed in dict.fromkeys(shared) if all(seed in own for own in seeds)]
-    return {
-        seed: combine([e.by_seed[seed] if e.random else e.value for e in parts]) for seed in shared
-    }, bool(seeds)
+    drawn = [e for e in parts if e.random]
+    shared: Iterable[Any] = drawn[0].by_seed if drawn else [None]
+    combined = {}
+    for seed in shared:
+        if all(seed in e.by_seed for e in drawn):
+            combined[seed] = combine([e.by_seed[seed] if e.random else e.value for e in parts])
+    return combined, bool(drawn)
 
 
 def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
@@ -160,12 +161,12 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     Rows of one seed are one number, and so are rows of an untrained method that say the same under
     several seeds.
     """
-    values: dict[Any, list[float]] = {}  # not by groupby: cells are many and small
+    values: dict[Any, list[float]] = {}  # Not by groupby: cells are many and small
     for seed, value in zip(rows["seed"], rows["value"].astype(float), strict=True):
         values.setdefault(None if pd.isna(seed) else seed, []).extend(
             [] if isnan(value) else [value]
         )
-    by_seed = {seed: 100 * float(np.mean(own)) if own else nan for seed, own in values.items()}
+    by_seed = {seed: 100 * float(np.mean(v)) if v else nan for seed, v in values.items()}
     width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
     untrained = "n_train" in rows and rows["n_train"].isna().all()

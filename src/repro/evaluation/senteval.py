@@ -28,7 +28,7 @@ PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
 GRIDS = dict.fromkeys(("nested", "split", "kfold"), PENALTIES)
 BATCH, PASSES, CHECKS, TENACITY, DEV_SHARE = 64, 4, 51, 5, 0.05
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
-BLOCK = 16_384  # numbers that Adam updates at a time: its five arrays then stay in the cache
+BLOCK = 16_384  # Numbers that Adam updates at a time: its five arrays then stay in the cache
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def fit_members(
     """K heads, each trained on its members (K, n) with its own penalty (K,) and checked on a random
     5 % of them.
     """
-    dev = np.array(
-        [np.isin(np.arange(len(y)), dev_rows(np.flatnonzero(own), seed)) for own in members]
-    )
+    dev = np.zeros(members.shape, bool)
+    for head, learnt in enumerate(members):
+        dev[head, dev_rows(np.flatnonzero(learnt), seed)] = True
     return fit_heads(X, *_targets(y, y), members & ~dev, dev, penalties[:, None], seed)
 
 
@@ -107,7 +107,7 @@ def fit_heads(
     right.
     """
     features = with_intercept(X)
-    fold = np.repeat(np.arange(len(learn)), penalties.shape[1])  # of every head (K,)
+    fold = np.repeat(np.arange(len(learn)), penalties.shape[1])  # The fold of every head (K,)
     rows, active = np.flatnonzero(learn.any(0)), np.arange(len(fold))
     # (outputs, D + 1, K)
     start = initial_head(seed, len(classes), X.shape[1])[..., None].repeat(len(fold), axis=2)
@@ -119,8 +119,8 @@ def fit_heads(
         start,
         penalties.ravel(),
     )
-    dev_of = [np.flatnonzero(part) for part in dev]
-    kept, best = np.empty_like(start), np.full(len(fold), -1.0)
+    dev_of = [np.flatnonzero(held) for held in dev]
+    best_weights, best = np.empty_like(start), np.full(len(fold), -1.0)
     misses, checks = np.zeros((2, len(fold)), np.int64)
     starts = chunk_starts(len(rows), learn.sum(1))
     rng = make_rng(seed, "senteval", "order")
@@ -132,7 +132,7 @@ def fit_heads(
         better = accuracy > best[active]
         stopped = ~better & (misses[active] >= TENACITY)
         best[active[better]] = accuracy[better]
-        kept[..., active[better]] = training.weights[..., better]
+        best_weights[..., active[better]] = training.weights[..., better]
         misses[active[~better]] += 1
         checks[active] += 1
         if stopped.any():
@@ -140,7 +140,7 @@ def fit_heads(
             training.keep(~stopped)
         if not len(active):
             break
-    return LinearHeads(kept, classes, best, checks)
+    return LinearHeads(best_weights, classes, best, checks)
 
 
 def initial_head(seed: int, outputs: int, dim: int) -> Array:
@@ -230,17 +230,16 @@ class _Training:
         """
         self.states, self.weights, self.penalties, self.steps = states, states[0], penalties, steps
         outputs, size, K = self.weights.shape
-        # two outputs have opposite gradients: one product does for both
+        # Two outputs have opposite gradients: one product does for both
         self.gradient = np.empty((size, K) if outputs == 2 else self.weights.shape, np.float32)
         height = max(1, BLOCK // (outputs * K + 1))
         scratch = np.empty((outputs, min(height, size), K), np.float32)
         decay = np.broadcast_to(penalties, scratch.shape).copy()
         self.blocks = []
         for i in range(0, size, height):
-            cut, part = slice(i, i + height), slice(size - i)
-            self.blocks.append(
-                (*states[:, :, cut], self.gradient[..., cut, :], scratch[:, part], decay[:, part])
-            )
+            rows, room = slice(i, i + height), slice(size - i)
+            gradient = self.gradient[..., rows, :]
+            self.blocks.append((*states[:, :, rows], gradient, scratch[:, room], decay[:, room]))
 
     def step(self, rows: Rows) -> None:
         """One step of every head on those of the rows that are its own."""
@@ -250,12 +249,12 @@ class _Training:
             counts = np.full(len(self.steps), len(rows), np.float32)
             residual *= 1 / counts
         else:
-            own = self.members.take(rows, axis=0).astype(np.float32)  # (b, K)
-            counts = own.sum(0)
-            own /= np.maximum(counts, 1)
-            residual *= own
+            shares = self.members.take(rows, axis=0).astype(np.float32)  # (b, K)
+            counts = shares.sum(0)
+            shares /= np.maximum(counts, 1)
+            residual *= shares
         np.matmul(X.T, residual, out=self.gradient)
-        idle = np.flatnonzero(counts == 0)  # none of these rows: no step
+        idle = np.flatnonzero(counts == 0)  # A head with none of these rows takes no step
         before = self.states[..., idle]
         self.steps[counts > 0] += 1
         self._adam()
@@ -267,7 +266,7 @@ class _Training:
         """
         if len(self.weights) == 2:
             scores = X @ (0.5 * (self.weights[1] - self.weights[0]))
-            np.tanh(scores, out=scores)  # p = (1 + tanh(z / 2)) / 2
+            np.tanh(scores, out=scores)  # The probability is (1 + tanh(z / 2)) / 2
             scores *= 0.5
             scores += (0.5 - target)[:, None].astype(np.float32)
         else:

@@ -20,8 +20,8 @@ from repro.types import Array, InputError, check_same_length, finite_vector
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RESAMPLES = 2000
-FEWEST_PAIRS = 10  # Pairs below which the interval of a rank correlation says little.
-# Counts held at once: resamples go through in chunks, whose quarters stay in cache.
+FEWEST_PAIRS = 10  # The interval of a rank correlation of fewer pairs says little
+# Counts held at once: resamples go through in chunks, whose quarters stay in cache
 CHUNK = 400_000
 
 
@@ -32,7 +32,7 @@ class Interval:
     value: float
     low: float
     high: float
-    n: int | None = None  # items that it is computed from
+    n: int | None = None  # Items that it is computed from
 
     @classmethod
     def around(cls, value: float, half_width: float) -> "Interval":
@@ -54,8 +54,8 @@ class Score:
     ci_low: float
     ci_high: float
     n: int
-    items: Any = None  # per-item outcome for paired comparisons: cosines (n,) or correct (n,)
-    floor: float | None = None  # accuracy of the majority class
+    items: Any = None  # Per-item outcome for paired comparisons: cosines (n,) or correct (n,)
+    floor: float | None = None  # Accuracy of the majority class
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -74,28 +74,27 @@ class Resampled:
 
     value: Array
     draws: Array
-    n: int | None = None  # items
+    n: int | None = None  # Items that were scored
 
     @classmethod
     def averaged(cls, parts: Sequence["Resampled"]) -> "Resampled":
         """The mean of scores on different items, resample by resample."""
-        n = [part.n for part in parts if part.n is not None]
-        value, draws = (
-            np.mean([getattr(part, name) for part in parts], axis=0) for name in ("value", "draws")
-        )
+        value = np.mean([scores.value for scores in parts], axis=0)
+        draws = np.mean([scores.draws for scores in parts], axis=0)
+        n = [scores.n for scores in parts if scores.n is not None]
         return cls(value, draws, sum(n) if len(n) == len(parts) else None)
 
-    def __getitem__(self, at: Any) -> "Resampled":
-        at = at if isinstance(at, tuple) else (at,)
-        return replace(self, value=self.value[at], draws=self.draws[(slice(None), *at)])
+    def __getitem__(self, index: Any) -> "Resampled":
+        index = index if isinstance(index, tuple) else (index,)
+        return replace(self, value=self.value[index], draws=self.draws[(slice(None), *index)])
 
     def __sub__(self, other: "Resampled") -> "Resampled":
         return replace(self, value=self.value - other.value, draws=self.draws - other.draws)
 
     def map(self, change: Callable[..., Array], *args: Any, **options: Any) -> "Resampled":
         """What is computed from the scores along their last axes, of each resample too."""
-        value, draws = (change(part, *args, **options) for part in (self.value, self.draws))
-        return replace(self, value=value, draws=draws)
+        value = change(self.value, *args, **options)
+        return replace(self, value=value, draws=change(self.draws, *args, **options))
 
     def mean(self, axis: int = -1) -> "Resampled":
         """Over one axis, counted from the end: −1 is the last."""
@@ -108,7 +107,7 @@ class Resampled:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """value, ci_low, ci_high and n_judged of a row."""
+        """The columns value, ci_low, ci_high and n_judged of a row."""
         return self.interval.columns
 
 
@@ -153,12 +152,11 @@ def spearman_draws(
     if n < FEWEST_PAIRS:
         few = f"{n} pairs are too few for an interval of their correlation"
         warnings.warn(f"{few}: expected at least {FEWEST_PAIRS}, better 100", stacklevel=3)
-    parts = (part for counts in counted for part in np.array_split(counts, min(4, len(counts))))
-    return Resampled(
-        value,
-        np.concatenate([spearman_of_counts(part, ties, gold_ties) for part in parts]),
-        n,
-    )
+    draws = []
+    for counts in counted:
+        for quarter in np.array_split(counts, min(4, len(counts))):
+            draws.append(spearman_of_counts(quarter, ties, gold_ties))
+    return Resampled(value, np.concatenate(draws), n)
 
 
 def mean_draws(columns: Sequence[Any], *, resamples: int = RESAMPLES, seed: int) -> Resampled:

@@ -56,11 +56,14 @@ def sts_spearman(
     whole = subsets is None or aggregate == "all"
     groups = np.zeros(len(scores)) if whole else np.asarray(subsets)
     check_same_length(scores=scores, subsets=groups)
-    parts = [groups == name for name in np.unique(groups)]
-    weights = np.array([part.sum() if aggregate == "wmean" else 1 for part in parts], float)
+    members = [groups == name for name in np.unique(groups)]
+    weights = np.array([rows.sum() if aggregate == "wmean" else 1 for rows in members], float)
     cosines = prefix_cosines(X1, X2, [X1.shape[-1]] if dims is None else dims)
-    found = np.array([[_spearman(row[part], scores[part]) for part in parts] for row in cosines])
-    values = (found * weights).sum(1) / weights.sum()
+    correlations = np.empty((len(cosines), len(members)))
+    for i, of_dim in enumerate(cosines):
+        for j, rows in enumerate(members):
+            correlations[i, j] = _spearman(of_dim[rows], scores[rows])
+    values = (correlations * weights).sum(1) / weights.sum()
     return float(values[0]) if dims is None else values
 
 
@@ -93,7 +96,7 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     columns = np.asarray(dims, int) - 1
     cosines = np.empty((len(columns), len(X1)))
     zeros = 0
-    for start in range(0, len(X1), 1024):  # running sums of (n, dim) doubles stay in cache
+    for start in range(0, len(X1), 1024):  # Running sums of (n, dim) doubles stay in cache
         a, b = (X[start : start + 1024].astype(np.float64) for X in (X1, X2))
         dots, squares_a, squares_b = (
             (u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b))
@@ -126,8 +129,8 @@ def cosines_from(dots: Array, squares_a: Array, squares_b: Array, terms: Any) ->
 
 
 def _spearman(cosines: Array, scores: Array) -> float:
-    for what, values in (("cosines", cosines), ("gold scores", scores)):
+    for kind, values in (("cosines", cosines), ("gold scores", scores)):
         if np.ptp(values) == 0:
-            log.warning("Spearman is undefined: all %d %s are equal", len(values), what)
+            log.warning("Spearman is undefined: all %d %s are equal", len(values), kind)
             return float("nan")
     return float(spearmanr(cosines, scores).statistic)

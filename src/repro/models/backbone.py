@@ -89,14 +89,14 @@ class Backbone(nn.Module):
         self.final_norm = one_of(final_norm, ("last", "all", "none"), "final_norm")
         self.hidden_dim = int(model.config.hidden_size)  # type: ignore[union-attr, arg-type]
         self.pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
-        self.lora: LoraConfig | None = None  # settings of the adapters, if there are any
+        self.lora: LoraConfig | None = None  # Settings of the adapters, if there are any
         self.blocks_run = 0
         trial = try_network(model, self._trial_ids())
         self.blocks = trial.blocks
         self.n_layers = trial.n_layers
         """L, the number of times that a block runs in a pass."""
         self.layers_are_known, self.reads_forwards = trial.layers_are_known, trial.reads_forwards
-        self._readings: dict[int, _Reading] = {}  # by thread
+        self._readings: dict[int, _Reading] = {}  # What each thread reads, by its number
         self.blocks[0].register_forward_pre_hook(self._enter, with_kwargs=True)
         for block in set(self.blocks):
             block.register_forward_hook(self._leave)
@@ -107,8 +107,8 @@ class Backbone(nn.Module):
                 f"{type(model).__name__} is no norm alone; leave it at 'last'"
             )
         if bidirectional:
-            for part in causal_parts(model):
-                part.is_causal = False  # type: ignore[assignment]
+            for attention in causal_parts(model):
+                attention.is_causal = False  # type: ignore[assignment]
             self._check_sees_ahead()
 
     @property
@@ -181,7 +181,7 @@ class Backbone(nn.Module):
         states = self._states(ids, mask, max(wanted))
         if self.final_norm == "all" and self.norm_name is not None:
             norm = self.model.get_submodule(self.norm_name)
-            # the network has seen to the last itself
+            # The network has seen to the last itself
             return [states[n] if n == self.n_layers else norm(states[n]) for n in wanted]
         return [states[n] for n in wanted]
 
@@ -261,7 +261,7 @@ class Backbone(nn.Module):
         self.model.eval()
         try:
             states = self._states(self._trial_ids(), None, self.n_layers)[self.n_layers]
-        except (TypeError, ValueError, RuntimeError) as error:  # it builds its own mask from (B, T)
+        except (TypeError, ValueError, RuntimeError) as error:  # It builds its own mask from (B, T)
             if is_out_of_memory(error):
                 raise
             raise stays from error
@@ -310,18 +310,18 @@ class Backbone(nn.Module):
         )
         try:
             self._cut(layers)
-        except AttributeError as error:  # a property of its configuration that nobody may set
+        except AttributeError as error:  # A property of its configuration that nobody may set
             raise computes_else from error
         if not self._fits_its_config() or not all(map(_equal, before, self._raw_states(layers))):
             raise computes_else
 
     def _cut(self, layers: int) -> None:
         config: Any = self.model.config
-        # a block of ALBERT's serves many layers, and all of them stay
+        # A block of ALBERT's serves many layers, and all of them stay
         if not hasattr(config, "num_hidden_groups"):
             del self.blocks[layers:]
         config.num_hidden_layers = self.n_layers = layers
-        if kinds := getattr(config, "layer_types", None):  # of blocks: Qwen2, Gemma, ModernBERT
+        if kinds := getattr(config, "layer_types", None):  # As Qwen2, Gemma and ModernBERT have
             config.layer_types = kinds[:layers]
 
     def _fits_its_config(self) -> bool:
@@ -376,7 +376,9 @@ def try_network(model: nn.Module, ids: Tensor) -> Trial:
         InputError: for a network without a list of blocks.
     """
     watches = [_Watch(model, blocks) for blocks in block_lists(model)]
-    handles = [handle for watch in watches for handle in watch.start()]
+    handles: list[Any] = []
+    for watch in watches:
+        handles.extend(watch.start())
     was_training = model.training
     model.eval()
     takes_cache = "use_cache" in inspect.signature(model.forward).parameters
@@ -391,7 +393,7 @@ def try_network(model: nn.Module, ids: Tensor) -> Trial:
     forwards = reads_forwards(given)
     returned = getattr(output, "hidden_states", None) or ()
     for watch in watches:
-        # the last is what the network itself gives as its own, after a final norm where it has one
+        # The last state is what the network itself gives, after a final norm where it has one
         below = zip(watch.seen[:-1], returned[:-1], strict=False)
         if len(watch.seen) == len(returned) and all(_equal(one, other) for one, other in below):
             last = watch.seen[-1]
@@ -406,7 +408,7 @@ def try_network(model: nn.Module, ids: Tensor) -> Trial:
 def reads_forwards(states: Tensor) -> bool:
     """Whether the first token has one state in two texts (2, T, D) that differ in a later token."""
     first, other = states[:, 0]
-    # not to the last bit: experts and wide products round by what stands beside a token
+    # Not to the last bit: experts and wide products round by what stands beside a token
     tolerance = 1e-5 * float(first.abs().mean())
     return torch.allclose(first, other, rtol=1e-4, atol=tolerance, equal_nan=True)
 
@@ -417,7 +419,8 @@ class _Watch:
     def __init__(self, model: nn.Module, blocks: nn.ModuleList) -> None:
         self.blocks = blocks
         self.seen: list[Any] = []
-        self.beside: dict[str, tuple[Any, Any]] = {}  # dotted name to its last input and output
+        # Dotted names of modules beside the blocks, each with its last input and output
+        self.beside: dict[str, tuple[Any, Any]] = {}
         self._siblings: dict[str, nn.Module] = {}
         for name, parent in model.named_modules():
             if any(child is blocks for child in parent.children()):
@@ -434,8 +437,8 @@ class _Watch:
 
     def between(self, last: Tensor, given: Tensor) -> str | None:
         """The module that took the `last` states of the blocks and gave those `given`, if any."""
-        for name, (taken, made) in self.beside.items():
-            if _equal(taken, last) and _equal(made, given):
+        for name, (taken, output) in self.beside.items():
+            if _equal(taken, last) and _equal(output, given):
                 return name
         return None
 
@@ -469,9 +472,10 @@ def _equal(one: Any, other: Any) -> bool:
 
 def block_lists(model: nn.Module) -> list[nn.ModuleList]:
     """The lists of modules, longest first: one of them are the blocks, as they run."""
-    lists = [
-        module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module)
-    ]
+    lists = []
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList) and len(module):
+            lists.append(module)
     if not lists:
         raise InputError(
             f"{type(model).__name__} has no list of blocks: layers cannot be told apart"
@@ -501,7 +505,7 @@ def load_backbone(
     """
     place = chosen_device(device)
     model, tokenizer, limit = load_network(name_or_path)
-    # what does not fit together otherwise shows at the first text
+    # What does not fit together otherwise shows at the first text
     with explained("backbone", name_or_path):
         backbone = Backbone(model, tokenizer, name=name_or_path, max_length=limit, **options)
         backbone.try_longest()

@@ -13,8 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -31,9 +32,10 @@ from repro.types import Array, InputError, one_of, unit_rows
 log = logging.getLogger(__name__)
 READOUTS = ("encoder", "pooler")
 STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
-"""Entries of a batch's states, padded tokens × hidden_dim; on the CPU few enough to stay in the
-cache.
+"""The most numbers in the states of a batch, padded tokens × hidden_dim: few enough, on the CPU, to
+stay in its cache.
 """
+CAUSAL_CLS = "cls pooling of a causal decoder reads a token that has seen no other"
 
 
 def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
@@ -141,13 +143,13 @@ class SentenceEncoder(nn.Module):
                 dim < 1, a damaged folder, adapters that were trained beside other weights than
                 their base has now, or `avg_first_last` where layers cannot be told apart.
         """
-        seen: dict[str, Any] = {"bidirectional": bidirectional, "final_norm": final_norm}
         backbone, pooling, head = read_encoder(
             name_or_path,
             pooling,
             with_head=dim is None,
             device=device,
-            **seen,
+            bidirectional=bidirectional,
+            final_norm=final_norm,
         )
         if dim is not None:
             head = Pooler(backbone.hidden_dim, dim, activation=activation).initialise(seed)
@@ -238,71 +240,74 @@ class SentenceEncoder(nn.Module):
         """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32;
         errors as `encode`.
         """
-        wanted = (
-            list(range(self.n_layers + 1))
-            if layers is None
-            else [self.backbone.layer_index(n) for n in layers]
-        )
+        wanted = self._layers_wanted(layers)
+        distinct, inverse = merge_equal(texts)
+        if not distinct:
+            return np.zeros((len(wanted), 0, self.hidden_dim), np.float32)
+        first_places = np.unique(inverse, return_index=True)[1].tolist()
+        ids = self._token_ids(texts, first_places)
+        was_training = self.training
+        self.eval()
+        rows = self._states(ids, wanted, progress=progress)
+        self.train(was_training)
+        for layer, h in zip(wanted, rows, strict=True):
+            self._check_finite(h, texts, first_places, "distinct texts")
+            if layer > 0:  # [CLS] of the embedding output is the same for all by its nature
+                self._check_tells_apart(h, ids)
+        return rows if len(distinct) == len(texts) else rows[:, inverse]
+
+    def _layers_wanted(self, layers: Sequence[int] | None) -> list[int]:
+        """Layers by number, None for all, with a warning where the pooling reads little of them."""
+        wanted = list(range(self.n_layers + 1))
+        if layers is not None:
+            wanted = [self.backbone.layer_index(layer) for layer in layers]
         if 0 in wanted and self.pooling == "cls":
             self._warn("layer 0 under cls pooling is one constant vector for every text")
         if self.pooling == "cls" and self.backbone.causal:
-            self._warn(
-                "cls pooling of a causal decoder reads a token that has seen no other: "
-                "use mean or last"
-            )
-        distinct, inverse = merge_equal(texts)
-        places = np.unique(inverse, return_index=True)[1].tolist()  # where each first stands
-        rows = np.zeros((len(wanted), len(distinct), self.hidden_dim), np.float32)
-        if not distinct:
-            return rows
-        was_training = self.training
-        self.eval()
-        ids, truncated = self.backbone.tokenize([self.prompt + text for text in distinct])
+            self._warn(f"{CAUSAL_CLS}: use mean or last")
+        return wanted
+
+    def _token_ids(self, texts: Sequence[str], places: Sequence[int]) -> list[list[int]]:
+        """Token ids of the texts at some places, which are counted; none may be without a token."""
+        ids, truncated = self.backbone.tokenize([self.prompt + texts[place] for place in places])
         for place, row in zip(places, ids, strict=True):
             if not row:
                 text, name = _named(texts, place), self.backbone.name
                 raise InputError(f"{text} has no token for {name}: nothing to pool, drop it")
-        self.texts_encoded += len(distinct)
+        self.texts_encoded += len(ids)
         self.texts_truncated += truncated
         if truncated:
-            log.info(
-                "%d of %d texts cut at %d tokens",
-                truncated,
-                len(distinct),
-                self.backbone.max_length,
-            )
-        budget = (
-            STATE_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"] // self.hidden_dim
-        )
+            length = self.backbone.max_length
+            log.info("%d of %d texts cut at %d tokens", truncated, len(ids), length)
+        return ids
+
+    def _states(self, ids: list[list[int]], layers: list[int], *, progress: bool) -> Array:
+        """Pooled states (len(layers), len(ids), hidden_dim) of token ids, batch by batch."""
+        on_cpu = self.backbone.device.type == "cpu"
+        budget = STATE_BUDGET["cpu" if on_cpu else "cuda"] // self.hidden_dim
         batches = list(pack_by_tokens([len(row) for row in ids], budget))
+        workers = min(torch.get_num_threads(), len(batches)) if on_cpu else 1
+        rows = np.zeros((len(layers), len(ids), self.hidden_dim), np.float32)
 
         # Here, since it holds for one thread; inference mode would taint what a network caches
         @torch.no_grad()
         def read(batch: NDArray[np.int64]) -> Array:
-            h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
+            h = self.pooled(*self.padded([ids[i] for i in batch]), layers)
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
-        workers = (
-            min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
-        )
-        bar = progress_bar(total=len(distinct), desc="encoding", show=progress)
+        bar = progress_bar(total=len(ids), desc="encoding", show=progress)
         with bar, one_thread_each(workers) as side_by_side:
             for batch, h in zip(batches, side_by_side(read, batches), strict=True):
                 rows[:, batch] = h
                 bar.update(len(batch))
-        self.train(was_training)
-        for layer, h in zip(wanted, rows, strict=True):
-            self._check_finite(h, texts, places, "distinct texts")
-            if layer > 0:  # of the embedding output, [CLS] is the same for all by its nature
-                self._check_tells_apart(h, ids)
-        return rows if len(distinct) == len(texts) else rows[:, inverse]
+        return rows
 
     def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
         """Token ids (B, T) and their mask, None if nothing is padded, on the encoder's device."""
         lengths = torch.tensor([len(row) for row in ids])
         mask = torch.arange(int(lengths.max())) < lengths[:, None]
         table = torch.full(mask.shape, self.backbone.pad_id)
-        table[mask] = torch.tensor([token for row in ids for token in row], dtype=torch.long)
+        table[mask] = torch.tensor(list(chain.from_iterable(ids)), dtype=torch.long)
         device = self.backbone.device
         return table.to(device), None if bool(mask.all()) else mask.long().to(device)
 
@@ -324,8 +329,7 @@ class SentenceEncoder(nn.Module):
             return
         why = f"{self.pooling} pooling reads a state that is the same for all; try another one"
         if self.pooling == "cls" and self.backbone.causal:
-            why = "cls pooling of a causal decoder reads a token that has seen no other; "
-            why += "use mean or last"
+            why = f"{CAUSAL_CLS}; use mean or last"
         name = self.backbone.name
         raise InputError(f"{name} gives all {len(h)} different texts one vector: {why}")
 
@@ -346,7 +350,7 @@ class LayerlessEncoder(ABC):
     layer can be read.
     """
 
-    dim: int  # embedding size
+    dim: int  # Numbers in an embedding
 
     @abstractmethod
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:

@@ -66,7 +66,8 @@ def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
     for unknown in set(names) - set(ends):
         where = f"no linear layer inside the blocks of {backbone.name} is called {unknown!r}"
         raise InputError(f"{where}: choose among {', '.join(ends)}")
-    return [name for name in linear if not names or name.rpartition(".")[2] in names]
+    wanted = names or ends
+    return [name for name in linear if name.rpartition(".")[2] in wanted]
 
 
 def adapter_weights(backbone: Backbone) -> dict[str, Tensor]:
@@ -78,14 +79,13 @@ def base_digest(backbone: Backbone) -> str:
     """Digest of the network's own weights, without adapters: sixteen hex digits, on whatever
     device.
     """
-    found = hashlib.sha256()
+    weights_digest = hashlib.sha256()
     for name, weight in sorted(backbone.model.state_dict().items()):
         if ".lora_" not in name:
-            found.update(
-                f"{name.replace('.base_layer', '')} {weight.dtype} {tuple(weight.shape)}".encode()
-            )
-            found.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
-    return found.hexdigest()[:16]
+            own_name = name.replace(".base_layer", "")
+            weights_digest.update(f"{own_name} {weight.dtype} {tuple(weight.shape)}".encode())
+            weights_digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
+    return weights_digest.hexdigest()[:16]
 
 
 def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
@@ -112,12 +112,12 @@ def load_adapters(
     """Put the adapters of a folder beside the layers of their base."""
     if backbone.n_layers > base["layers"]:
         backbone.keep(base["layers"])
-    found = base_digest(backbone)
-    if found != base["digest"]:
+    digest_here = base_digest(backbone)
+    if digest_here != base["digest"]:
         raise InputError(
             f"the adapters in {folder} were trained beside {base['name']} with "
             f"weights {base['digest']}, but those it "
-            f"has here are {found}: put the network back that was there, or train the "
+            f"has here are {digest_here}: put the network back that was there, or train the "
             "adapters again"
         )
     add_lora(backbone, config, seed=0)

@@ -99,7 +99,7 @@ class Pooler(Head):
         """Fresh weights W ~ N(0, 0.02²), b = 0, from a generator owned by (seed, dim)."""
         generator = torch.Generator().manual_seed(derive_seed(seed, "pooler", self.dim))
         with torch.no_grad():
-            W = self.linear.weight  # drawn on the CPU: the same start whatever computes
+            W = self.linear.weight  # Drawn on the CPU: the same start whatever computes
             W.copy_(torch.empty(W.shape).normal_(0.0, 0.02, generator=generator))
             if self.linear.bias is not None:
                 self.linear.bias.zero_()
@@ -112,7 +112,7 @@ class Pooler(Head):
 
 
 class Dense(nn.Sequential):
-    """z = activation(h Wᵀ + b), as sentence-transformers stores it."""
+    """A dense layer, z = activation(h Wᵀ + b), as sentence-transformers stores it."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
         layer = nn.Linear(inputs, outputs, bias=bias)
@@ -141,7 +141,8 @@ class Parts(Head):
     def __init__(self, hidden_dim: int, parts: Sequence[nn.Module]) -> None:
         super().__init__()
         self.parts = nn.Sequential(*parts)
-        self.settings = [getattr(part, "settings", {}) for part in parts]  # a `Unit` has none
+        # A `Unit` has no settings
+        self.settings = [getattr(module, "settings", {}) for module in parts]
         self.dim = hidden_dim
         for settings in filter(None, self.settings):
             if (takes := settings["inputs"]) != self.dim:

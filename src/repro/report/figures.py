@@ -8,10 +8,12 @@ which column is x, which tell curves or panels apart.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial, wraps
 from html import escape
 from io import StringIO
+from itertools import product
 from math import ceil
 from textwrap import fill
 from typing import Any, ParamSpec
@@ -30,7 +32,8 @@ from repro.types import InputError, one_of
 
 P = ParamSpec("P")
 STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
-styled = partial(mpl.rc_context, STYLE)  # the book's look for a `with` block, or for a function
+styled = partial(mpl.rc_context, STYLE)
+"""The book's look for a `with` block, or for a function."""
 GREY: str = STYLE["text.color"]
 PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -39,8 +42,8 @@ KIND_STYLE: dict[str, dict[str, Any]] = {
     "recorded": {"linestyle": "-", "linewidth": 2.2},
     "live": {"linestyle": "-", "linewidth": 1.0},
 }
-"""Dashed with hollow markers: printed, not ours. Thick: recorded, what judges. Thin: computed with
-this copy.
+"""Lines of a kind of number: dashed with hollow markers what is printed, not ours; thick what is
+recorded, and judges; thin what was computed with this copy.
 """
 ALWAYS = {
     "PCA": 0,
@@ -56,8 +59,8 @@ ALWAYS |= {"end to end": 1, "trained projection": 1, "after step 1": 4}
 ALWAYS |= {"after step 2": 2, "two-step": 2, "two-step projection": 2}
 """Positions in the palette of what many pages draw, so that a method looks the same on all of them.
 """
-# Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote
 WIDTH = 6.4
+"""Inches: with 12-point text a figure shrunk to a phone's width still reads like a footnote."""
 
 
 class Drawing(Figure):
@@ -80,8 +83,10 @@ class Drawing(Figure):
                 self.set_layout_engine("none")
             self.patch.set(facecolor="none", edgecolor="none")
             # A date or a version in the file would make every build differ from the last.
-            said = {"Date": None, "Creator": None, **({"Title": self.alt} if self.alt else {})}
-            FigureCanvasSVG(self).print_svg(text, metadata=said)  # which takes no empty title
+            metadata: dict[str, str | None] = {"Date": None, "Creator": None}
+            if self.alt:  # An empty title is not taken
+                metadata["Title"] = self.alt
+            FigureCanvasSVG(self).print_svg(text, metadata=metadata)
         return text.getvalue()
 
     def img(self) -> str:
@@ -174,7 +179,7 @@ def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True
     its inches.
     """
     dims = sorted({int(dim) for dim in dims})
-    if not dims:  # a panel without a curve, such as a setting in which nothing could be fitted
+    if not dims:  # A panel without a curve, such as a setting in which nothing could be fitted
         return
     written = thin([len(str(dim)) for dim in dims], room)
     axes.set_xscale("log", base=2)
@@ -245,89 +250,144 @@ def curves(
     Raises:
         InputError: if a column is missing, or a value of `color` is not in `order`.
     """
-    title, levels = (
-        title or title_of,
-        pd.DataFrame(columns=["value", "label"]) if levels is None else levels,
-    )
-    by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
-    found = points(frame, list(by), scale)
-    names, kinds = (
-        list(order or dict.fromkeys(found[color])),
-        [kind for kind in KINDS if kind in set(found["kind"])],
-    )
-    if unknown := set(found[color]) - set(names):
+    named = dict.fromkeys(filter(None, (row, panel, color, x)))
+    by = [column for column in named if column != "kind"]
+    if levels is None:
+        levels = pd.DataFrame(columns=["value", "label"])
+    table = points(frame, by, scale)
+    names = list(order or dict.fromkeys(table[color]))
+    if unknown := set(table[color]) - set(names):
         raise InputError(
             f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}"
         )
-    drawn, styles = [name for name in names if name in set(found[color])], looks(names)
-    # Then the curve needs no name, and what is printed can be grey
-    alone = color == panel or len(drawn) == 1
-    rows, across = (list(dict.fromkeys(found[c])) if c else [None] for c in (row, panel))
-    cells = [(r, p) for r in rows for p in across]
-    width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
+    chart = _Chart(table, levels, names, color, x, panel, row, title or title_of)
+    return _drawn(chart, band=band, share=share, ylabel=ylabel, xlabel=xlabel)
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """Points and levels, and what each column of the points tells apart."""
+
+    points: pd.DataFrame
+    levels: pd.DataFrame
+    names: Sequence[Any]  # All values that `color` may have, drawn or not
+    color: str
+    x: str
+    panel: str | None
+    row: str | None
+    title: Callable[[Any], str]
+
+    def values(self, column: str | None) -> list[Any]:
+        """Values of `row` or `panel` in order of appearance; a single None without that column."""
+        return list(dict.fromkeys(self.points[column])) if column else [None]
+
+    @cached_property
+    def drawn(self) -> list[Any]:
+        """The values of `color` that have a curve."""
+        return [name for name in self.names if name in set(self.points[self.color])]
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """The kinds of number that are there."""
+        return [kind for kind in KINDS if kind in set(self.points["kind"])]
+
+    @property
+    def alone(self) -> bool:
+        """Whether a panel has one curve, which needs no name; what is printed can then be grey."""
+        return self.color == self.panel or len(self.drawn) == 1
+
+
+def _drawn(
+    chart: _Chart,
+    *,
+    band: bool,
+    share: bool | str,
+    ylabel: str,
+    xlabel: str,
+) -> Drawing:
+    """The panels of a chart, with what stands around them."""
+    across = chart.values(chart.panel)
+    cells = list(product(chart.values(chart.row), across))
+    width = len(across) if chart.row or len(across) < 3 else 3 if len(across) > 4 else 2
     lines = ceil(len(cells) / width)
-    figure, axes = new_figure(
-        lines,
-        width,
-        height=1.0 + (1.8 if width > 1 else 2.4) * lines,
-        sharey=share,
-    )
+    height = 1.0 + (1.8 if width > 1 else 2.4) * lines
+    figure, axes = new_figure(lines, width, height=height, sharey=share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
-        here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
-        own = within(found, here)
-        for kind in kinds:
-            for name, line in own[own["kind"] == kind].groupby(color, sort=False):
-                line, style = line.astype({x: int}).sort_values(x), styles[name] | KIND_STYLE[kind]
-                style |= {"color": GREY} if alone and kind == "paper" else {}
-                axis.plot(line[x], line["value"], **style)
-                if band and line["low"].notna().any():
-                    axis.fill_between(
-                        line[x],
-                        line["low"],
-                        line["high"],
-                        color=style["color"],
-                        alpha=0.18,
-                        linewidth=0,
-                    )
-        for level in within(levels, here).itertuples():
-            axis.axhline(level.value, **DASHED)
-        shown = title(cell[1]) if panel else title(drawn[0]) if alone else ""
-        axis.set_title(fill(shown, int(8 * WIDTH / width)), loc="left")
-        if x == "dim":
-            dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
-        else:
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
+        _draw_panel(axis, chart, cell, width=WIDTH / width, band=band)
         # Also above the gap that an odd number leaves
         axis.set_xlabel(xlabel if i + width >= len(cells) else "")
-        if row and i % width == 0:
-            axis.set_ylabel(fill(str(cell[0]), 18), fontsize=10)  # as much as a panel is high
+        if chart.row and i % width == 0:
+            axis.set_ylabel(fill(str(cell[0]), 18), fontsize=10)  # As much as a panel is high
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
-    handles = [
-        h
-        for h, n in zip(series_handles(names, title_of), names, strict=True)
-        if n in drawn and not alone
-    ]
-    if "kind" not in (color, panel, row):
-        handles += [
-            Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]) for kind in kinds
-        ]
-    handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
+    handles = _handles_of(chart)
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    figure.supylabel(
-        fill(ylabel, int(9 * figure.get_figheight()), break_on_hyphens=False),
-        fontsize=12,
-    )
-    panels = [title(name) for name in across] if panel not in (None, color, "kind") else []
-    said = {
-        "curves": map(title_of, drawn),
-        "rows": rows if row else [],
-        "panels": panels,
-        "numbers": kinds,
-    }
-    words = [f"{what}: {', '.join(map(str, names))}" for what, names in said.items() if names]
-    figure.alt = "; ".join([f"{ylabel or 'values'} against {xlabel}", *words])
+    wrapped = fill(ylabel, int(9 * figure.get_figheight()), break_on_hyphens=False)
+    figure.supylabel(wrapped, fontsize=12)
+    figure.alt = "; ".join([f"{ylabel or 'values'} against {xlabel}", *_contents(chart)])
     return figure
+
+
+def _draw_panel(
+    axis: Axes,
+    chart: _Chart,
+    cell: tuple[Any, Any],
+    *,
+    width: float,
+    band: bool,
+) -> None:
+    """The curves and levels of one panel, its title and its x axis; the panel is so many inches
+    wide.
+    """
+    x, styles = chart.x, looks(chart.names)
+    columns = zip((chart.row, chart.panel), cell, strict=True)
+    place = {column: value for column, value in columns if column}
+    table = within(chart.points, place)
+    for kind in chart.kinds:
+        grey = {"color": GREY} if chart.alone and kind == "paper" else {}
+        for name, curve in table[table["kind"] == kind].groupby(chart.color, sort=False):
+            curve, style = curve.astype({x: int}).sort_values(x), styles[name] | KIND_STYLE[kind]
+            style |= grey
+            axis.plot(curve[x], curve["value"], **style)
+            if band and curve["low"].notna().any():
+                shade = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
+                axis.fill_between(curve[x], curve["low"], curve["high"], **shade)
+    for level in within(chart.levels, place).itertuples():
+        axis.axhline(level.value, **DASHED)
+    title = ""
+    if chart.panel:
+        title = chart.title(cell[1])
+    elif chart.alone:
+        title = chart.title(chart.drawn[0])
+    axis.set_title(fill(title, int(8 * width)), loc="left")
+    if x == "dim":
+        dim_axis(axis, table["dim"], room=width - 0.9)
+    else:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
+
+
+def _handles_of(chart: _Chart) -> list[Line2D]:
+    """Legend entries: the curves if they need names, the kinds of number, the levels."""
+    handles = []
+    if not chart.alone:
+        every_handle = dict(zip(chart.names, series_handles(chart.names, title_of), strict=True))
+        handles = [every_handle[name] for name in chart.drawn]
+    if "kind" not in (chart.color, chart.panel, chart.row):
+        for kind in chart.kinds:
+            handles.append(Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]))
+    for label in dict.fromkeys(chart.levels["label"]):
+        handles.append(Line2D([], [], label=label, **DASHED))
+    return handles
+
+
+def _contents(chart: _Chart) -> Iterator[str]:
+    """What a chart shows, in words."""
+    yield f"curves: {', '.join(map(title_of, chart.drawn))}"
+    if chart.row:
+        yield f"rows: {', '.join(map(str, chart.values(chart.row)))}"
+    if chart.panel not in (None, chart.color, "kind"):
+        yield f"panels: {', '.join(map(chart.title, chart.values(chart.panel)))}"
+    yield f"numbers: {', '.join(chart.kinds)}"
 
 
 def title_of(name: Any) -> str:
@@ -354,18 +414,16 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
         raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
     frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
     grouped = frame.groupby(keys, sort=False, observed=True)
-    found = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
-    found["value"], spread, found["n"] = (
-        grouped["value"].mean(),
-        grouped["value"].std(),
-        grouped.size(),
-    )
-    several = found["n"] > 1
-    found["low"] = found["low"].where(~several, found["value"] - spread)
-    found["high"] = found["high"].where(~several, found["value"] + spread)
-    found[list(POINT)] = scale * found[list(POINT)].astype("float64")
-    found = found.reset_index()
-    return found.astype({"dim": int}) if "dim" in by else found
+    table = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
+    spread = grouped["value"].std()
+    table["value"] = grouped["value"].mean()
+    table["n"] = grouped.size()
+    several = table["n"] > 1
+    table["low"] = table["low"].where(~several, table["value"] - spread)
+    table["high"] = table["high"].where(~several, table["value"] + spread)
+    table[list(POINT)] = scale * table[list(POINT)].astype("float64")
+    table = table.reset_index()
+    return table.astype({"dim": int}) if "dim" in by else table
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -4,6 +4,7 @@ evaluate` does).
 
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -42,7 +43,8 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
             )
         return Task(pairs.name, {pairs.split: pairs})
     sets = data.load_splits(dataset, **options)
-    if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
+    labelled = data.LabelledTexts | data.LabelledPairs
+    if not all(isinstance(split_set, labelled) for split_set in sets.values()):
         way_out = "use --task sts, say by --columns which column is which, or give another dataset"
         raise InputError(f"{dataset!r} has no labels: {way_out}")
     return Task(next(iter(sets.values())).name, sets)
@@ -74,28 +76,24 @@ def encoder_rows(
     places: list[Place] = []
     for layer in dict.fromkeys(layers) if layers else [None]:
         depth, width, shown = _read_at(network, layer, readout)
-        # a wrong dim is refused before the long work
+        # A wrong dim is refused before the long work
         sizes = [check_dim(dim, limit=width) for dim in dims] or [width]
         places.append((depth, sizes, {"layer": layer, "readout": shown}))
     distinct, _ = merge_equal(all_texts(list(task.values())))
     index = {text: i for i, text in enumerate(distinct)}
+    score_of = partial(_scored, task=task, aggregate=aggregate, protocol=protocol, seed=seed)
     rows: list[dict[str, Any]] = []
     for (_, sizes, place), X in zip(places, _read(network, distinct, places), strict=True):
         for dim in sizes:
-            table = TextTable(index, X[:, :dim])
-            if isinstance(task.judged, data.ScoredPairs):
-                score = score_sts(table.__getitem__, task.judged, aggregate=aggregate, seed=seed)
-            else:
-                score = score_classification(table.__getitem__, task, protocol=protocol, seed=seed)
-                rows.append({"metric": "majority_floor", "value": score.floor, "dim": dim, **place})
-            rows.append({**score.columns, "dim": dim, **place})
+            for score in score_of(TextTable(index, X[:, :dim])):
+                rows.append({**score, "dim": dim, **place})
     if all(row["value"] != row["value"] for row in rows):  # NaN
         raise InputError(
             f"{name} gives all pairs of {task.name!r} one cosine: there is nothing to rank"
         )
     pairs = isinstance(task.judged, data.ScoredPairs)
     how, *more = [line] if line else _how_read(network)
-    said = ["+".join(task), how, "" if pairs else protocol, *more]
+    setting = ["+".join(task), how, "" if pairs else protocol, *more]
     where = {}
     if isinstance(network, SentenceEncoder):
         where["device"] = network.backbone.device.type
@@ -106,10 +104,27 @@ def encoder_rows(
         backbone=name,
         dataset=task.name,
         seed=seed,
-        setting=", ".join(filter(None, said)),
+        setting=", ".join(filter(None, setting)),
         data_source=task.judged.source,
         **where,
     )
+
+
+def _scored(
+    table: TextTable,
+    task: Task,
+    *,
+    aggregate: str,
+    protocol: str,
+    seed: int,
+) -> Iterator[dict[str, Any]]:
+    """The score of some embeddings, of labels with what the majority class gives, as columns."""
+    if isinstance(task.judged, data.ScoredPairs):
+        yield score_sts(table.__getitem__, task.judged, aggregate=aggregate, seed=seed).columns
+        return
+    score = score_classification(table.__getitem__, task, protocol=protocol, seed=seed)
+    yield {"metric": "majority_floor", "value": score.floor}
+    yield score.columns
 
 
 def _read_at(network: Encoder, layer: int | None, readout: str) -> tuple[int, int, str]:
@@ -140,7 +155,9 @@ def _how_read(network: Encoder) -> list[str]:
     if not isinstance(network, SentenceEncoder):
         return [type(network).__name__]
     backbone = network.backbone
-    said = [f"{network.pooling} pooling", "bidirectional" if backbone.bidirectional else ""]
-    said += [f"prompt {network.prompt!r}" if network.prompt else ""]
-    said += [f"final norm {backbone.final_norm}" if backbone.final_norm != "last" else ""]
-    return said
+    return [
+        f"{network.pooling} pooling",
+        "bidirectional" if backbone.bidirectional else "",
+        f"prompt {network.prompt!r}" if network.prompt else "",
+        f"final norm {backbone.final_norm}" if backbone.final_norm != "last" else "",
+    ]

@@ -8,7 +8,7 @@ be indexed by line and subtracted, so that a difference of two lines has an inte
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,12 +60,12 @@ class Line:
 
     method: str
     dim: int | None  # None where it differs between the tasks
-    # Of all tasks; or by task, where something is fitted for each
+    # One table of all tasks; or one by task, where something is fitted for each
     tables: TextTable | Mapping[str, TextTable]
-    setting: str = ""  # what a reducer was fitted on; empty where nothing was
+    setting: str = ""  # What a reducer was fitted on; empty where nothing was
     readout: str = "encoder"
-    backbone: str | None = None  # where lines differ in it
-    n_train: int | None = None  # where lines differ in it
+    backbone: str | None = None  # Named only where lines differ in it
+    n_train: int | None = None  # Said only where lines differ in it
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class Line:
             "readout": self.readout,
             "setting": self.setting,
         }
-        own = {"backbone": self.backbone, "n_train": self.n_train}
-        return named | {name: value for name, value in own.items() if value is not None}
+        differing = {"backbone": self.backbone, "n_train": self.n_train}
+        return named | {name: value for name, value in differing.items() if value is not None}
 
     @property
     def table(self) -> TextTable:
@@ -97,7 +97,7 @@ class Task(Mapping[str, DataSet]):
 
     name: str
     splits: Mapping[str, DataSet]
-    available: Mapping[str, int] = field(default_factory=dict)  # rows of each split before a draw
+    available: Mapping[str, int] = field(default_factory=dict)  # Rows of each split before a draw
     # Where all rows are judged: the parts, tasks by name
     folds: Mapping[str, Any] = field(default_factory=dict)
 
@@ -150,27 +150,31 @@ def load_tasks(
     tasks = {}
     for name in names:
         splits = data.load_splits(name, source=source, text="senteval")
-        if isinstance(next(iter(splits.values())), ScoredPairs):
-            kept = {split: part for split, part in splits.items() if split in ("dev", "test")}
-        else:
-            kept = {split: take(part, probe_rows) for split, part in splits.items()}
-            kept = {f"part: {split}": part for split, part in kept.items()} if whole else kept
-        tasks[name] = Task(name, kept)
+        graded = isinstance(next(iter(splits.values())), ScoredPairs)
+        used: dict[str, DataSet] = {}
+        for split, rows in splits.items():
+            if not graded:
+                used[f"part: {split}" if whole else split] = take(rows, probe_rows)
+            elif split in ("dev", "test"):
+                used[split] = rows
+        tasks[name] = Task(name, used)
     return tasks
 
 
 def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     """All sets of some tasks."""
-    return [part for splits in tasks.values() for part in splits.values()]
+    return list(chain.from_iterable(splits.values() for splits in tasks.values()))
 
 
 def parts_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> dict[str, dict[str, DataSet]]:
     """What has to be encoded of some tasks: an entry of the store per split, which other pages may
     share.
     """
-    return {
-        f"{name}/{s}": {s: part} for name, splits in tasks.items() for s, part in splits.items()
-    }
+    parts = {}
+    for name, splits in tasks.items():
+        for split, rows in splits.items():
+            parts[f"{name}/{split}"] = {split: rows}
+    return parts
 
 
 def describe(asked: Retrieval) -> str:
@@ -192,15 +196,15 @@ class Means:
     items: Array
     seed: int
 
-    def __getitem__(self, at: Any) -> "Means":
-        return Means(self.items[at], self.seed)
+    def __getitem__(self, index: Any) -> "Means":
+        return Means(self.items[index], self.seed)
 
     def __sub__(self, other: "Means") -> "Means":
         return Means(self.items - other.items, self.seed)
 
     @property
     def columns(self) -> dict[str, Any]:
-        """value, ci_low, ci_high and n_judged of a row."""
+        """The columns value, ci_low, ci_high and n_judged of a row."""
         return bootstrap_mean(self.items, seed=self.seed).columns
 
 
@@ -211,7 +215,7 @@ class Judged:
     metric: str
     # `Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row
     scores: Any
-    floor: float | None = None  # what the majority class gives
+    floor: float | None = None  # What the majority class gives
 
 
 Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
@@ -220,14 +224,13 @@ Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
 
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Spearman of cosines with the gold scores of the judged pairs."""
-    parts = {name: part.pairs for name, part in (task.folds or {task.name: task}).items()}
-    cosines = [
-        np.concatenate([cosines_of(line.on(name), pairs) for name, pairs in parts.items()])
-        for line in lines
-    ]
-    scores, subsets = (
-        np.concatenate([getattr(p, of) for p in parts.values()]) for of in ("scores", "subsets")
-    )
+    folds = {name: fold.pairs for name, fold in (task.folds or {task.name: task}).items()}
+    cosines = []
+    for line in lines:
+        of_folds = [cosines_of(line.on(name), pairs) for name, pairs in folds.items()]
+        cosines.append(np.concatenate(of_folds))
+    scores = np.concatenate([pairs.scores for pairs in folds.values()])
+    subsets = np.concatenate([pairs.subsets for pairs in folds.values()])
     yield Judged("spearman", spearman_draws(cosines, scores, subsets=subsets, seed=seed))
 
 
@@ -239,22 +242,22 @@ def similarities(
     """Spearman of all lines by set, each set on shared resamples; of the seven sets only STS-B and
     their average.
     """
-    found = {name: next(similarity(lines, task, seed)) for name, task in tasks.items()}
-    if set(found) == set(SEVEN_SETS):
-        found = {"stsb": found["stsb"], AVERAGE: _mean(list(found.values()))}
-    return {name: judged.scores for name, judged in found.items()}
+    by_set = {name: next(similarity(lines, task, seed)) for name, task in tasks.items()}
+    if set(by_set) == set(SEVEN_SETS):
+        by_set = {"stsb": by_set["stsb"], AVERAGE: _mean(list(by_set.values()))}
+    return {name: judged.scores for name, judged in by_set.items()}
 
 
 def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score]) -> Scorer:
     """Accuracy by any classifier: embeddings, name and splits of a labelled task to its score."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
-        found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
-        plain = mean_draws([score.items for score in found], seed=seed)
-        values = np.array([score.value for score in found])
-        # nested accuracy is a mean over folds, a hair apart from that over rows
-        scores = replace(plain, value=values, draws=plain.draws + (values - plain.value))
-        yield Judged(found[0].metric, scores, found[0].floor)
+        scores = [classify(line.on(task.name), task.name, task.splits) for line in lines]
+        plain = mean_draws([score.items for score in scores], seed=seed)
+        values = np.array([score.value for score in scores])
+        # Nested accuracy is a mean over folds, a hair apart from that over rows
+        shifted = replace(plain, value=values, draws=plain.draws + (values - plain.value))
+        yield Judged(scores[0].metric, shifted, scores[0].floor)
 
     return scorer
 
@@ -264,11 +267,12 @@ def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     asked = task.judged
     assert isinstance(asked, Retrieval)
     ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
-    tables = (line.on(task.name) for line in lines)
-    found = [
-        retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(10) for t in tables
-    ]
-    yield Judged("ndcg@10", Means(np.stack(found), seed))
+    gains = []
+    for line in lines:
+        table = line.on(task.name)
+        retrieved = retrieve(table[asked.queries], table[asked.documents], asked.qrels, **ids)
+        gains.append(retrieved.ndcg(10))
+    yield Judged("ndcg@10", Means(np.stack(gains), seed))
 
 
 def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
@@ -306,34 +310,41 @@ def score_rows(
     """
     rows: list[dict[str, Any]] = []
     bar = progress_bar(tasks.items(), desc="scoring", show=True)
-    found = {name: list(scorer(lines, task, int(shared["seed"]))) for name, task in bar}
+    by_task = {name: list(scorer(lines, task, int(shared["seed"]))) for name, task in bar}
     if average:
-        found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
-    for name, each in ((name, each) for name, judged in found.items() for each in judged):
-        of_task, of_lead = (
-            {"dataset": name, "metric": each.metric},
-            {"dataset": name, "metric": f"{each.metric}_lead"},
-        )
-        if each.floor is not None:
-            rows.append({**of_task, "method": MAJORITY, "value": each.floor})
-        rows += [
-            {**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)
-        ]
-        for (a, first), (b, second) in permutations(enumerate(lines), 2):
-            if any(contrast(first, second) for contrast in contrasts):
-                names = {
-                    "method": f"{first.method} − {second.method}",
-                    "setting": second.setting or first.setting,
-                }
-                of_pair = {**second.columns, "dim": first.dim, **names, **of_lead}
-                rows.append({**of_pair, **(each.scores[a] - each.scores[b]).columns})
+        by_task[AVERAGE] = [_mean(of_metric) for of_metric in zip(*by_task.values(), strict=True)]
+    for name, metrics in by_task.items():
+        for judged in metrics:
+            rows += [{"dataset": name, **row} for row in _rows_of(judged, lines, contrasts)]
     return make_rows(rows, **shared)
+
+
+def _rows_of(
+    judged: Judged,
+    lines: Sequence[Line],
+    contrasts: Sequence[Callable[[Line, Line], bool]],
+) -> Iterator[dict[str, Any]]:
+    """What the majority class gives, the score of every line, and leads, all by one metric."""
+    scores, metric = judged.scores, {"metric": judged.metric}
+    if judged.floor is not None:
+        yield {"method": MAJORITY, **metric, "value": judged.floor}
+    for k, line in enumerate(lines):
+        yield {**line.columns, **metric, **scores[k].columns}
+    for (a, first), (b, second) in permutations(enumerate(lines), 2):
+        if any(contrast(first, second) for contrast in contrasts):
+            lead = {
+                "method": f"{first.method} − {second.method}",
+                "setting": second.setting or first.setting,
+                "dim": first.dim,
+                "metric": f"{judged.metric}_lead",
+            }
+            yield {**second.columns, **lead, **(scores[a] - scores[b]).columns}
 
 
 def _mean(judged: Sequence[Judged]) -> Judged:
     """The mean over tasks, resample by resample."""
-    floors = [each.floor for each in judged if each.floor is not None]
-    mean = Resampled.averaged([each.scores for each in judged])
+    floors = [of_task.floor for of_task in judged if of_task.floor is not None]
+    mean = Resampled.averaged([of_task.scores for of_task in judged])
     return Judged(judged[-1].metric, mean, float(np.mean(floors)) if floors else None)
 
 
@@ -347,29 +358,28 @@ def stored_classification(
     seed: int = 0,
 ) -> Score:
     """`score_classification`, from the store if these very embeddings were probed before."""
-    probed = {split: _content(table, part) for split, part in splits.items()}
+    probed = {split: _content(table, rows) for split, rows in splits.items()}
 
     def probe() -> dict[str, Array]:
         score = score_classification(table.__getitem__, splits, protocol=protocol, seed=seed)
         return {name: np.array(value) for name, value in asdict(score).items()}
 
-    kept = store.remember(
+    stored = store.remember(
         "scores",
         {"dataset": name, "splits": probed, "protocol": protocol, "seed": seed},
         probe,
         code="repro.evaluation.classify",
     )
-    return Score(
-        **{field: part if field == "items" else part.item() for field, part in kept.items()}
-    )
+    fields = {name: array if name == "items" else array.item() for name, array in stored.items()}
+    return Score(**fields)
 
 
-def _content(table: TextTable, part: DataSet) -> str:
-    """Digest of a part's embeddings and labels, row by row."""
-    if not isinstance(part, LabelledTexts | LabelledPairs):
-        return part.name  # score_classification says what is wrong with it
-    sides = [part.texts] if isinstance(part, LabelledTexts) else [part.texts1, part.texts2]
-    return digest({"X": [table[side] for side in sides], "y": list(part.labels)})
+def _content(table: TextTable, rows: DataSet) -> str:
+    """Digest of the embeddings and labels of a split, row by row."""
+    if not isinstance(rows, LabelledTexts | LabelledPairs):
+        return rows.name  # What is wrong with it `score_classification` says
+    sides = [rows.texts] if isinstance(rows, LabelledTexts) else [rows.texts1, rows.texts2]
+    return digest({"X": [table[side] for side in sides], "y": list(rows.labels)})
 
 
 def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:

@@ -43,7 +43,7 @@ class Sweep:
 
     cells: Mapping[int, TrainedCell]
     states: Mapping[int, TextTable]
-    hits: int  # cells found in the store, not trained, by this call
+    hits: int  # Cells found in the store, not trained, by this call
 
     @property
     def config(self) -> TrainConfig:
@@ -100,7 +100,7 @@ class TwoStep(StepTwo):
 
     opt: Mapping[int, int]
     select_by: str
-    chosen_on: tuple[str, str]  # name and split of the pairs that chose opt and stopped step 2
+    chosen_on: tuple[str, str]  # Name and split of the pairs that chose opt and stopped step 2
 
 
 def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float]:
@@ -108,11 +108,11 @@ def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float
     times.
     """
     projections = {j: cell.pooler.project for j, cell in sweep.cells.items()}
-    return {
-        (i, j): spearman_of(sweep.states[i], pairs, f)
-        for i in sweep.cells
-        for j, f in projections.items()
-    }
+    scores = {}
+    for i in sweep.cells:
+        for j, project in projections.items():
+            scores[i, j] = spearman_of(sweep.states[i], pairs, project)
+    return scores
 
 
 def train_two_step(
@@ -140,19 +140,17 @@ def train_two_step(
     encoder_scores = {i: spearman_of(sweep.embeddings(i), judge) for i in dims}
     grid = {} if select_by == "encoder" else pair_scores(sweep, judge)
     opt = {d: select(encoder_scores, grid, d, select_by=select_by) for d in dims}
-    parts = [
-        step_two(sweep, encoder, [d for d in dims if opt[d] == encoder], dev, config, store)
-        for encoder in sorted(set(opt.values()))
-    ]
-    return TwoStep(
-        {d: pooler for part in parts for d, pooler in part.new_poolers.items()},
-        {d: run for part in parts for d, run in part.runs.items()},
-        sum(part.seconds for part in parts),
-        all(part.hit for part in parts),
-        opt,
-        select_by,
-        (dev.name, dev.split),
-    )
+    new_poolers: dict[int, Pooler] = {}
+    runs: dict[int, Mapping[str, float]] = {}
+    seconds, hit = 0.0, True
+    for encoder in sorted(set(opt.values())):
+        of_encoder = [d for d in dims if opt[d] == encoder]
+        trained = step_two(sweep, encoder, of_encoder, dev, config, store)
+        new_poolers |= trained.new_poolers
+        runs |= trained.runs
+        seconds += trained.seconds
+        hit = hit and trained.hit
+    return TwoStep(new_poolers, runs, seconds, hit, opt, select_by, (dev.name, dev.split))
 
 
 def step_two(
@@ -180,7 +178,7 @@ def step_two(
         named,
         code=(*training_code(cell.config), "repro.training.two_step"),
     )
-    said = ("learning_rate", "step", "dev_before", "dev_after")
+    noted = ("learning_rate", "step", "dev_before", "dev_after")
 
     @threads(cell.config.threads)
     def make(target: Path, work: Path) -> None:
@@ -190,21 +188,21 @@ def step_two(
                 {k: v.contiguous() for k, v in run.pooler.state_dict().items()},
                 target / f"{d}.safetensors",
             )
-            notes[d] = {name: getattr(run, name) for name in said}
+            notes[d] = {name: getattr(run, name) for name in noted}
         (target / "runs.json").write_text(json.dumps(notes), encoding="utf-8")
 
-    made = store.get_or_make(
+    entry = store.get_or_make(
         "poolers",
         key,
         make,
         config={"encoder": cell.key, "step_two": asdict(config)},
     )
-    notes = read_json(made.folder / "runs.json")
+    notes = read_json(entry.folder / "runs.json")
     poolers = {}
     for d in dims:
         poolers[d] = deepcopy(sweep.cells[d].pooler)
-        poolers[d].load_state_dict(load_file(made.folder / f"{d}.safetensors"))
-    return StepTwo(poolers, {d: notes[str(d)] for d in dims}, made.seconds, made.hit)
+        poolers[d].load_state_dict(load_file(entry.folder / f"{d}.safetensors"))
+    return StepTwo(poolers, {d: notes[str(d)] for d in dims}, entry.seconds, entry.hit)
 
 
 def _train_poolers(

@@ -6,7 +6,6 @@ Batches depend on the seed alone, so that a sweep over dims is paired.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,9 +22,10 @@ from repro.settings import TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
-# Dev Spearman of one readout of an encoder
 DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
-LossAt: TypeAlias = Callable[[int], Tensor]  # step to its loss
+"""Dev Spearman of one readout of an encoder."""
+LossAt: TypeAlias = Callable[[int], Tensor]
+"""The loss of a step, by its number."""
 MakeLoss: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, LossAt]]
 """Configuration, encoder and examples to the module that is trained, and the loss of every step."""
 WEIGHT_RATE = 1e-2
@@ -40,9 +40,9 @@ class Trained:
 
     encoder: SentenceEncoder
     history: History
-    dev_before: float  # dev Spearman of the untrained encoder readout
-    head: nn.Linear | None = None  # classifier that was trained along, if the objective has one
-    # Learned layer weights of ESE (n_shallow,), as s in e^(−s); None: fixed
+    dev_before: float  # Dev Spearman of the untrained encoder readout
+    head: nn.Linear | None = None  # Classifier that was trained along, if the objective has one
+    # Layer weights (n_shallow,) that ESE learned, as s in e^(−s); None where they are fixed
     log_weights: Tensor | None = None
 
 
@@ -54,55 +54,40 @@ def train_encoder(
     *,
     encoder: SentenceEncoder | None = None,
     pooler: bool = True,
-    state_path: Path | None = None,
-    description: str = "training",
-    progress: bool = True,
+    **carrying: Any,
 ) -> Trained:
     """Train one encoder, from the configuration's backbone if none is given: with a fresh pooler,
     or without one.
 
     The checkpoint with the best dev score is kept: by the readout that the configuration names,
-    without a pooler by the states. A killed run goes on from `state_path`. Bars and messages call
-    the training by its `description`.
+    without a pooler by the states. How it is carried out is said as to `train`: a killed run goes
+    on from `state_path`; bars and messages, if there is to be `progress`, call the training by its
+    `description`.
 
     Raises:
         InputError: if the examples do not fill one batch, or are none that the objective can learn
             from.
         TrainingDiverged: when the loss is not finite.
     """
-    steps = count_steps(
-        config,
-        len(examples),
-        config.examples if isinstance(examples, LabelledPairs | Triples) else "sentences",
-    )
+    unit = config.examples if isinstance(examples, LabelledPairs | Triples) else "sentences"
+    steps = count_steps(config, len(examples), unit)
     encoder = encoder or fresh_encoder(config, pooler=pooler)
     module, loss_at = make_loss(config, encoder, examples)
     parts = dict(module.named_children())
     head, weights = parts.get("head"), parts.get("layer_weights")
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
     dev_before = dev_score(encoder, "encoder")
-    loop, rates = (
-        LoopConfig.of(config, steps=steps),
-        {"layer_weights": WEIGHT_RATE / config.learning_rate},
-    )
     history = train(
         module,
         loss_at,
-        loop,
+        LoopConfig.of(config, steps=steps),
         check=lambda: dev_score(encoder, readout),
-        state_path=state_path,
-        description=description,
-        progress=progress,
-        rates=rates,
+        rates={"layer_weights": WEIGHT_RATE / config.learning_rate},
+        **carrying,
     )
     assert head is None or isinstance(head, nn.Linear)
-    return Trained(
-        encoder,
-        history,
-        dev_before,
-        head,
-        None if weights is None else next(weights.parameters()).detach(),
-    )
+    log_weights = None if weights is None else next(weights.parameters()).detach()
+    return Trained(encoder, history, dev_before, head, log_weights)
 
 
 def fresh_encoder(config: TrainConfig, *, pooler: bool = True) -> SentenceEncoder:
@@ -119,7 +104,7 @@ def fresh_encoder(config: TrainConfig, *, pooler: bool = True) -> SentenceEncode
         final_norm=None if config.final_norm == "last" else config.final_norm,
     )
     if not pooler:
-        encoder.pooler = None  # one that the folder may bring
+        encoder.pooler = None  # The folder may bring one
     if config.layers is not None:
         encoder.backbone.keep(config.layers)
     if config.dropout is not None:

@@ -6,6 +6,7 @@ representation learning.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -107,16 +108,16 @@ def on_layers(
     """
     sides, labels = texts_and_labels(examples)
     ids = [encoder.backbone.tokenize(side, config.max_length)[0] for side in sides]
-    # (R, n)
-    keys = torch.from_numpy(merge_equal([text for side in sides for text in side])[1]).view(
-        len(sides),
-        -1,
-    )
+    _, numbers = merge_equal(list(chain.from_iterable(sides)))
+    keys = torch.from_numpy(numbers).view(len(sides), -1)  # (R, n)
     batch = batches(config, len(examples))
 
     def loss_at(step: int) -> Tensor:
         members = batch(step)
-        states = states_of(encoder, [side[i] for side in ids for i in members], layers)
+        batch_ids: list[list[int]] = []
+        for side in ids:
+            batch_ids.extend(side[i] for i in members)
+        states = states_of(encoder, batch_ids, layers)
         return total(base_loss(config, labels[members], keys[:, members].flatten()), states, step)
 
     return loss_at
@@ -131,14 +132,13 @@ def states_of(
     padded together.
     """
     order = np.argsort([len(row) for row in ids], kind="stable")
-    parts = np.array_split(order, GROUPS if encoder.backbone.device.type == "cpu" else 1)
-    read = [
-        encoder.pooled(*encoder.padded([ids[i] for i in part]), layers)
-        for part in parts
-        if len(part)
-    ]
+    groups = np.array_split(order, GROUPS if encoder.backbone.device.type == "cpu" else 1)
+    states = []
+    for group in groups:
+        if len(group):
+            states.append(encoder.pooled(*encoder.padded([ids[i] for i in group]), layers))
     back = torch.from_numpy(np.argsort(order)).to(encoder.backbone.device)
-    return [torch.cat(layer)[back] for layer in zip(*read, strict=True)]
+    return [torch.cat(layer)[back] for layer in zip(*states, strict=True)]
 
 
 def texts_and_labels(examples: Examples) -> tuple[list[Sequence[str]], Tensor]:
@@ -158,12 +158,12 @@ def base_loss(config: TrainConfig, labels: Tensor, keys: Tensor) -> Loss:
     Labels (B,) are the pairs'; keys (R·B,) are equal where texts are, so that a copy of a text is
     no negative of it.
     """
-    own = keys if config.mask_duplicates else None
+    known_keys = keys if config.mask_duplicates else None
 
     def loss(X: Tensor) -> Tensor:
         if config.examples == "triples":
-            return angle_triples(*X.chunk(3), config=config.angle, keys=own)
+            return angle_triples(*X.chunk(3), config=config.angle, keys=known_keys)
         x, y = X.chunk(2)
-        return angle_pairs(x, y, labels, config=config.angle, keys=own)
+        return angle_pairs(x, y, labels, config=config.angle, keys=known_keys)
 
     return loss

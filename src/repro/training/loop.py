@@ -39,24 +39,24 @@ class LoopConfig:
     """How long and how fast to train."""
 
     steps: int
-    learning_rate: float = 1e-5  # peak; decays linearly to 0
-    warmup: float = 0.0  # share of the steps over which the learning rate rises from 0
-    weight_decay: float = 0.0  # of AdamW, on matrices only
+    learning_rate: float = 1e-5  # Peak; decays linearly to 0
+    warmup: float = 0.0  # Share of the steps over which the learning rate rises from 0
+    weight_decay: float = 0.0  # AdamW's, on matrices only
     betas: tuple[float, float] = (0.9, 0.999)  # AdamW's moment decays
-    clip_norm: float = 1.0  # largest gradient norm; 0 leaves gradients as they are
-    check_every: int = 0  # steps between two calls of `check`; 0 checks at the end only
+    clip_norm: float = 1.0  # Largest gradient norm; 0 leaves gradients as they are
+    check_every: int = 0  # Steps between two calls of `check`; 0 checks at the end only
     # Also score the untrained weights, so that training never returns something worse
     check_first: bool = False
-    patience: int = 0  # checks without gain after which training stops; 0 never stops early
-    save_every: int = 0  # steps between two resumable states; 0 saves only at the end
-    bf16: bool = False  # bfloat16 matrix products (automatic mixed precision)
+    patience: int = 0  # Checks without gain after which training stops; 0 never stops early
+    save_every: int = 0  # Steps between two resumable states; 0 saves only at the end
+    bf16: bool = False  # Bfloat16 matrix products (automatic mixed precision)
     seed: int = 0
 
     @classmethod
     def of(cls, config: Any, **others: Any) -> "LoopConfig":
         """What a dataclass of settings says under the same names, and others."""
-        own = {f.name: getattr(config, f.name) for f in fields(cls) if hasattr(config, f.name)}
-        return cls(**own | others)
+        shared = {f.name: getattr(config, f.name) for f in fields(cls) if hasattr(config, f.name)}
+        return cls(**shared | others)
 
 
 class TrainingDiverged(InputError):
@@ -103,19 +103,8 @@ def train(
         log.info("resuming %s at step %d of %d", description, step, config.steps)
     started = perf_counter() - history.seconds
 
-    def checked() -> None:
-        nonlocal best
-        assert check
-        history.checks.append((step, check()))
-        if history.checks[-1][1] > history.best_score:
-            history.best_step, history.best_score = history.checks[-1]
-            best = {name: value.detach().clone() for name, value in module.state_dict().items()}
-
     if check and config.check_first and step == 0:
-        checked()
-    cast: Any = (
-        torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
-    )
+        best = _best_weights(step, check(), module, history, best)
     pending: list[Tensor] = []
     bar = progress_bar(
         total=config.steps,
@@ -124,32 +113,19 @@ def train(
         show=progress,
         mininterval=0.5,
     )
-    # the second condition holds at the start too: a run may be killed after the check that ended it
+    # Patience may be exhausted from the start: a run can be killed after the check that ended it
     while step < config.steps and not _exhausted(history, config):
-        torch.manual_seed(derive_seed(config.seed, "step", step, parallel.process_index))
-        module.train()
-        with cast:
-            loss = loss_at(step)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        _average_gradients(module, parallel)
-        if config.clip_norm:
-            nn.utils.clip_grad_norm_(module.parameters(), config.clip_norm)
-        for group in optimiser.param_groups:
-            group["lr"] = group["factor"] * config.learning_rate * schedule(step, config)
-        optimiser.step()
-        pending.append(loss.detach())
+        pending.append(_take_step(step, module, loss_at, optimiser, config))
         step += 1
         bar.update()
-        last = step == config.steps
-        checking = check and (last or (config.check_every and step % config.check_every == 0))
-        saving = state_path and (last or (config.save_every and step % config.save_every == 0))
-        # reading a loss waits for the accelerator, so losses are read in groups there
+        checking = check is not None and _is_due(config.check_every, step, config)
+        saving = state_path is not None and _is_due(config.save_every, step, config)
+        # Reading a loss waits for the accelerator, so losses are read in groups there
         if parallel.device.type == "cpu" or len(pending) >= 25 or checking or saving:
             _record(pending, history, description)
             bar.set_postfix_str(f"loss {history.losses[-1]:.4f}", refresh=False)
-        if checking:
-            checked()
+        if check and checking:
+            best = _best_weights(step, check(), module, history, best)
         history.seconds = perf_counter() - started
         if state_path and saving and parallel.is_main_process:
             _save_state(state_path, module, optimiser, best, history, config)
@@ -170,6 +146,55 @@ def schedule(step: int, config: LoopConfig) -> float:
     return (config.steps - step) / max(1.0, config.steps - warm)
 
 
+def _take_step(
+    step: int,
+    module: nn.Module,
+    loss_at: Callable[[int], Tensor],
+    optimiser: Optimizer,
+    config: LoopConfig,
+) -> Tensor:
+    """Move the parameters once, down the gradient of the loss of a step, and return that loss."""
+    parallel = PartialState()
+    torch.manual_seed(derive_seed(config.seed, "step", step, parallel.process_index))
+    module.train()
+    cast: Any = (
+        torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
+    )
+    with cast:
+        loss = loss_at(step)
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    _average_gradients(module, parallel)
+    if config.clip_norm:
+        nn.utils.clip_grad_norm_(module.parameters(), config.clip_norm)
+    for group in optimiser.param_groups:
+        group["lr"] = group["factor"] * config.learning_rate * schedule(step, config)
+    optimiser.step()
+    return loss.detach()
+
+
+def _is_due(every: int, step: int, config: LoopConfig) -> bool:
+    """Whether something is done after `step`: every so many steps, 0 for never, and at the end."""
+    return step == config.steps or (every != 0 and step % every == 0)
+
+
+def _best_weights(
+    step: int,
+    score: float,
+    module: nn.Module,
+    history: History,
+    best: Weights | None,
+) -> Weights | None:
+    """Note the score of the weights after a step; a copy of them if it is the highest, else
+    `best`.
+    """
+    history.checks.append((step, score))
+    if score > history.best_score:
+        history.best_step, history.best_score = step, score
+        best = {name: value.detach().clone() for name, value in module.state_dict().items()}
+    return best
+
+
 def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, float]) -> AdamW:
     """AdamW with a group for each (factor of the learning rate, decay of the weights)."""
     groups = defaultdict[tuple[float, float], list[nn.Parameter]](list)
@@ -180,8 +205,8 @@ def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, f
     if not groups:
         raise InputError("nothing to train: every parameter is frozen")
     listed = [
-        {"params": own, "factor": factor, "weight_decay": decay}
-        for (factor, decay), own in groups.items()
+        {"params": parameters, "factor": factor, "weight_decay": decay}
+        for (factor, decay), parameters in groups.items()
     ]
     return AdamW(listed, lr=config.learning_rate, betas=config.betas, fused=True)
 
@@ -225,10 +250,12 @@ def _save_state(
     """One file, renamed into place, with its digest: a kill leaves either the old state or the new
     one, never half.
     """
-    parts = {"weights": module.state_dict(), "best": best or {}, **optimiser.state_dict()["state"]}
-    named = [(f"{part}/{name}", t) for part, own in parts.items() for name, t in own.items()]
-    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
-    tensors = {name: t.detach().cpu().clone().contiguous() for name, t in named}
+    groups = {"weights": module.state_dict(), "best": best or {}, **optimiser.state_dict()["state"]}
+    tensors: Weights = {}
+    for group, members in groups.items():
+        for name, tensor in members.items():
+            # A clone each: safetensors refuses tensors that share memory (tied embeddings)
+            tensors[f"{group}/{name}"] = tensor.detach().cpu().clone().contiguous()
     notes = json.dumps({"history": asdict(history), "config": asdict(config)})
     with replacing(path) as partial:
         save_file(tensors, partial, metadata={"loop": notes, "sha256": _digest(tensors, notes)})
@@ -259,14 +286,14 @@ def _load_state(
         return History(), None
     try:
         with safe_open(path, "pt") as file:
-            said: dict[str, str] = file.metadata() or {}
+            metadata: dict[str, str] = file.metadata() or {}
             # The file is not a dict
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        if _digest(tensors, said["loop"]) != said["sha256"]:
+        if _digest(tensors, metadata["loop"]) != metadata["sha256"]:
             raise ValueError("its digest is another")
-        notes = parse_json(said["loop"], str(path), "starting anew")
+        notes = parse_json(metadata["loop"], str(path), "starting anew")
     except (SafetensorError, KeyError, TypeError, ValueError, OSError, RuntimeError) as error:
-        if is_out_of_memory(error):  # the state is whole, and worth hours
+        if is_out_of_memory(error):  # The state is whole, and worth hours
             raise
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return History(), None
@@ -275,15 +302,14 @@ def _load_state(
             f"{path} holds a run with other settings: remove it to start anew, or "
             "restore its settings"
         )
-    parts = defaultdict[str, Weights](dict)
+    groups = defaultdict[str, Weights](dict)
     for key, value in tensors.items():
-        part, name = key.split("/", 1)
-        parts[part][name] = value
-    module.load_state_dict(parts.pop("weights"))
-    best = parts.pop("best", None)
-    optimiser.load_state_dict(
-        {**optimiser.state_dict(), "state": {int(i): own for i, own in parts.items()}}
-    )
+        group, name = key.split("/", 1)
+        groups[group][name] = value
+    module.load_state_dict(groups.pop("weights"))
+    best = groups.pop("best", None)
+    moments = {int(number): members for number, members in groups.items()}
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
     history = History(**notes["history"])
     history.checks = [(step, score) for step, score in history.checks]  # JSON has no tuples
     history.resumed_at = len(history.losses)

@@ -39,6 +39,7 @@ IGNORED = -100
 LETTERS = 200
 """Single characters that the vocabulary keeps."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+"""Tokens that are no piece of a word: the padding first, the mask last."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,15 @@ class PretrainConfig:
     hidden_dim: int = 128
     heads: int = 2
     vocabulary: int = 8192  # WordPiece entries, lower-cased
-    max_length: int = 64  # tokens kept of a sentence
-    batch_size: int = 256  # sentences per step
+    max_length: int = 64  # Tokens kept of a sentence
+    batch_size: int = 256  # Sentences per step
     epochs: float = 1.0
-    learning_rate: float = 1e-3  # peak rate: 1e-3 for 2 layers, 5e-4 for 4
-    warmup: float = 0.05  # share of the steps
-    mask_share: float = 0.15  # share of tokens that are predicted
+    learning_rate: float = 1e-3  # Peak rate: 1e-3 for 2 layers, 5e-4 for 4
+    warmup: float = 0.05  # Share of the steps over which the rate rises
+    mask_share: float = 0.15  # Share of tokens that are predicted
     dropout: float = 0.1  # SimCSE needs it later
-    save_every: int = 500  # steps between resumable states
-    bf16: bool = True  # bfloat16 matrix products
+    save_every: int = 500  # Steps between resumable states
+    bf16: bool = True  # Matrix products in bfloat16
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -226,74 +227,86 @@ def pretrain(
             f"({2 * config.batch_size}), and 100 to hold one out"
         )
     tokenizer = train_wordpiece(sentences, config.vocabulary)
-    vocabulary = tokenizer.get_vocab_size()
-    tokenizer.enable_truncation(config.max_length)
-    tokens = [
-        np.array(encoding.ids, np.uint16)  # a corpus of millions fits
-        for start in range(0, len(sentences), 4096)
-        for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
-    ]
-    lengths = np.array([len(row) for row in tokens])
     backbone = make_bert(tokenizer, config)
+    tokens = _tokens_of(sentences, tokenizer, config)
     rows = np.arange(len(sentences))
-    held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
-    number = tokenizer.get_vocab()
-    special, mask_id = (
-        np.array([number[name] for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]),
-        number["[MASK]"],
-    )
-    per_epoch = len(kept) // config.batch_size
+    held_out, learnt = rows[rows % 100 == 99], rows[rows % 100 != 99]
+    lengths = np.array([len(tokens[row]) for row in learnt])
+    per_epoch = len(learnt) // config.batch_size
 
     @lru_cache(maxsize=1)
     def plan(epoch: int) -> list[Ids]:
-        return bucketed_batches(lengths[kept], config.batch_size, seed=config.seed, epoch=epoch)
+        return bucketed_batches(lengths, config.batch_size, seed=config.seed, epoch=epoch)
 
-    def batch(members: Ids, *key: object) -> list[Tensor]:
-        """Masked ids, attention mask and targets (B, T) of some sentences."""
-        mask = np.arange(lengths[members].max()) < lengths[members][:, None]
-        ids = np.full(mask.shape, special[0])
-        ids[mask] = np.concatenate([tokens[i] for i in members])
-        rng, maskable = make_rng(config.seed, "masking", *key), mask & ~np.isin(ids, special)
-        inputs, targets = mask_tokens(
-            ids,
-            maskable,
-            mask_id=mask_id,
-            vocabulary=vocabulary,
-            share=config.mask_share,
-            rng=rng,
-        )
-        return [
-            torch.from_numpy(each).to(backbone.model.device)
-            for each in (inputs, mask.astype(np.int64), targets)
-        ]
+    def loss_of(members: Ids, *key: object) -> Tensor:
+        masked = masked_batch([tokens[row] for row in members], tokenizer, config, *key)
+        return mlm_loss(backbone, *(array.to(backbone.model.device) for array in masked))
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)
-        members = kept[plan(epoch)[position % len(plan(epoch))]]
-        return mlm_loss(backbone, *batch(members, step))
+        return loss_of(learnt[plan(epoch)[position % len(plan(epoch))]], step)
 
     steps = max(1, round(config.epochs * per_epoch))
     loop = LoopConfig.of(config, steps=steps, weight_decay=0.01, betas=(0.9, 0.98))
     history = train(backbone.model, loss_at, loop, state_path=state_path, description=description)
     with torch.no_grad():
-        parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
-        dev_loss = float(
-            np.mean(
-                [mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]
-            )
-        )
-    counts = np.bincount(np.concatenate(tokens), minlength=vocabulary).astype(np.float64)
-    counts[special] = 0
-    share = counts[counts > 0] / counts.sum()
+        dev_losses = []
+        for number, start in enumerate(range(0, min(len(held_out), 8192), 512)):
+            dev_losses.append(loss_of(held_out[start : start + 512], "dev", number).item())
     figures = {
-        "dev_loss": dev_loss,
-        "unigram_loss": float(-(share * np.log(share)).sum()),
-        "tokens_seen": float(lengths[kept].mean() * config.batch_size * len(history.losses)),
+        "dev_loss": float(np.mean(dev_losses)),
+        "unigram_loss": _unigram_loss(tokens, tokenizer),
+        "tokens_seen": float(lengths.mean() * config.batch_size * len(history.losses)),
         "sentences": float(len(sentences)),
         "steps": float(len(history.losses)),
         "seconds": history.seconds,
     }
     return backbone, history, figures
+
+
+def _tokens_of(
+    sentences: Sequence[str],
+    tokenizer: Tokenizer,
+    config: PretrainConfig,
+) -> list[NDArray[np.uint16]]:
+    """The tokens of every sentence, in two bytes each so that a corpus of millions fits."""
+    tokenizer.enable_truncation(config.max_length)
+    tokens = []
+    for start in range(0, len(sentences), 4096):
+        for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096]):
+            tokens.append(np.array(encoding.ids, np.uint16))
+    return tokens
+
+
+def masked_batch(
+    tokens: Sequence[NDArray[np.uint16]],
+    tokenizer: Tokenizer,
+    config: PretrainConfig,
+    *key: object,
+) -> list[Tensor]:
+    """Masked ids, attention mask and targets (B, T) of some sentences' tokens."""
+    lengths = np.array([len(row) for row in tokens])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    *special, mask_id = np.array([tokenizer.token_to_id(name) for name in SPECIAL]).tolist()
+    ids = np.full(mask.shape, special[0])
+    ids[mask] = np.concatenate(tokens)
+    inputs, targets = mask_tokens(
+        ids,
+        mask & ~np.isin(ids, special),
+        mask_id=mask_id,
+        vocabulary=tokenizer.get_vocab_size(),
+        share=config.mask_share,
+        rng=make_rng(config.seed, "masking", *key),
+    )
+    return [torch.from_numpy(array) for array in (inputs, mask.astype(np.int64), targets)]
+
+
+def _unigram_loss(tokens: Sequence[NDArray[np.uint16]], tokenizer: Tokenizer) -> float:
+    """Loss of guessing every word by how often it comes, whatever stands around it."""
+    counts = np.bincount(np.concatenate(tokens), minlength=tokenizer.get_vocab_size())
+    counts[np.array([tokenizer.token_to_id(name) for name in SPECIAL[:-1]])] = 0
+    share = counts[counts > 0] / counts.sum()
+    return float(-(share * np.log(share)).sum())
 
 
 def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:

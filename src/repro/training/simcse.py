@@ -31,7 +31,7 @@ def contrastive(
     """
     pairs = [(example, example) if isinstance(example, str) else example for example in examples]
     anchors, n = [sentence for sentence, _ in pairs], len(pairs)
-    # one left out keeps its row, so that rows are sentences; what stands there is never read
+    # A sentence left out keeps its row, so that rows are sentences, but the row is never read
     given = [sentence if positive is None else positive for sentence, positive in pairs]
     texts = anchors if given == anchors else [*anchors, *given]
     ids, _ = encoder.backbone.tokenize(texts, config.max_length)
@@ -43,8 +43,8 @@ def contrastive(
         others = members + len(texts) - n
         z1, z2 = two_views(encoder, [ids[i] for i in members], [ids[i] for i in others])
         a, p = keys[members], keys[others]
-        # what says what a row says is no negative of it: the anchors are equal, the positives are,
-        # or one is both
+        # A row with the text of another is no negative of it: two anchors or two positives are
+        # equal, or the anchor of one is the positive of the other
         mask = (
             duplicate_mask(a) | duplicate_mask(p) | duplicate_mask(a, p)
             if config.mask_duplicates

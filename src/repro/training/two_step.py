@@ -30,12 +30,13 @@ from repro.training.nli import label_ids, nli_head
 from repro.types import Array, InputError, check_same_length, one_of
 
 SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
-"""`encoder`: Algorithm 1, line 5. `pooler_max`: Table 1's caption. `pair`: encoder_d' + pooler_d,
-so opt depends on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use.
+"""Rules of choosing opt: `encoder` is Algorithm 1, line 5, `pooler_max` Table 1's caption. `pair`
+takes encoder_d' + pooler_d, so that opt depends on d; `oracle` is `pair` on the test set, a
+diagnostic that no reported number may use.
 """
 BATCH = 256
 """Texts that pass the encoder at once, under one draw of dropout masks."""
-PoolerScore = Callable[[Pooler], float]  # dev Spearman of a pooler on the frozen encoder
+PoolerScore = Callable[[Pooler], float]  # Dev Spearman of a pooler on the frozen encoder
 
 
 def choose(scores: Mapping[int, float]) -> int:
@@ -68,7 +69,7 @@ def select(
 
 
 def splice(encoder: SentenceEncoder, pooler: Pooler) -> SentenceEncoder:
-    """encoder_opt with pooler_d: step 1 (Algorithm 1, line 7)."""
+    """Step 1, encoder_opt with pooler_d (Algorithm 1, line 7)."""
     if pooler.hidden_dim != encoder.hidden_dim:
         raise InputError(
             f"the pooler reads {pooler.hidden_dim} dims, the encoder gives {encoder.hidden_dim}"
@@ -188,10 +189,11 @@ class _Bank:
         self.template, self.config, self.steps, self.dev_score = start, config, steps, dev_score
         count = len(config.learning_rates)
         self.rates = torch.tensor(config.learning_rates).to(start.linear.weight.device)
-        own = [p.detach().unsqueeze(0).repeat(count, *[1] * p.ndim) for p in start.parameters()]
-        self.first, self.second = ([torch.zeros_like(p) for p in own] for _ in range(2))
+        stacked = [p.detach().unsqueeze(0).repeat(count, *[1] * p.ndim) for p in start.parameters()]
+        self.first = [torch.zeros_like(p) for p in stacked]
+        self.second = [torch.zeros_like(p) for p in stacked]
         self.best = [start] * count
-        self.parameters = [p.requires_grad_() for p in own]
+        self.parameters = [p.requires_grad_() for p in stacked]
         self.best_score = np.full(count, -np.inf)
         self.best_step, self.misses = np.zeros((2, count), int)
         self.check(0)
@@ -219,7 +221,7 @@ class _Bank:
         gradients = torch.autograd.grad(total, self.parameters)
         norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients]).norm(dim=0)  # (rates,)
         scale = ((self.config.clip_norm or float("inf")) / (norms + 1e-6)).clamp(max=1.0)
-        rate = self.rates * (self.steps - step) / self.steps  # linear decay
+        rate = self.rates * (self.steps - step) / self.steps  # Linear decay
         with torch.no_grad():
             for p, g, m, v in zip(self.parameters, gradients, self.first, self.second, strict=True):
                 shape = (-1, *[1] * (p.ndim - 1))
@@ -238,12 +240,8 @@ class _Bank:
             )
             score = self.dev_score(pooler)
             if score > self.best_score[r]:
-                self.best[r], self.best_score[r], self.best_step[r], self.misses[r] = (
-                    pooler,
-                    score,
-                    step,
-                    0,
-                )
+                self.best[r], self.best_score[r] = pooler, score
+                self.best_step[r], self.misses[r] = step, 0
             else:
                 self.misses[r] += 1
 
@@ -298,12 +296,12 @@ def train_nli_pooler(
                 difference=difference,
             )
 
-        both = nn.ModuleDict({"pooler": mine, "head": own_head})
+        module = nn.ModuleDict({"pooler": mine, "head": own_head})
         loop = LoopConfig.of(config, steps=steps, learning_rate=rate, check_first=True)
         how: dict[str, Any] = {"description": description, "progress": False}
-        return train(both, loss_at, loop, check=lambda: dev_score(mine), **how), mine
+        return train(module, loss_at, loop, check=lambda: dev_score(mine), **how), mine
 
     runs = {rate: run(rate) for rate in config.learning_rates}
     best = max(runs, key=lambda rate: runs[rate][0].best_score)
-    history, kept = runs[best]
-    return PoolerRun(kept, best, history.best_step, dev_before, history.best_score)
+    history, trained = runs[best]
+    return PoolerRun(trained, best, history.best_step, dev_before, history.best_score)

@@ -5,11 +5,11 @@ One training for each way and seed, on the same sentences in the same order for 
 steps.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -37,6 +37,8 @@ DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
 PARAPHRASE, MIXTURE = "paraphrase", "mixture"
 WAYS = (DROPOUT, SYNONYM, BACK_TRANSLATION, PARAPHRASE, MIXTURE)
 """The proposal's three, exact paraphrases where the meaning is known, and each of them in turn."""
+Made: TypeAlias = tuple[Positives | None, str]
+"""Positives, if they can be made, and where they come from or what is lacking."""
 LINES = (UNTRAINED, *WAYS)
 """Of figures and tables; each keeps its look from figure to figure, whichever others are at hand.
 """
@@ -48,7 +50,7 @@ class Augmentation:
 
     name: str
     positives: Positives | None
-    note: str  # where the wordings come from, or what is lacking
+    note: str  # Where the wordings come from, or what is lacking
 
 
 def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[wordings.Lexicon | None, str]:
@@ -88,54 +90,65 @@ def make_augmentations(
     The mixture is of all others that are at hand. Of two translators, folders or hub ids, one leads
     there, one back.
     """
-
-    def dropout() -> tuple[Positives | None, str]:
-        # Here equality is the method
-        return tuple(sentences), "the sentence again, under another dropout mask"
-
-    def synonym() -> tuple[Positives | None, str]:
-        words, note = choose_lexicon(source, lexicon)
-        if words is None:
-            return None, note
-        return drop_equal(
-            sentences,
-            wordings.synonyms(sentences, words, p=p, seed=seed),
-        ), f"{note}; p = {p:g}"
-
-    def back_translation() -> tuple[Positives | None, str]:
-        if not translators:
-            return None, "no pair of translators at hand: name two as translators"
-        there, back = translators
-        said = back_translate(sentences, there, back, store, beams=beams)
-        return drop_equal(sentences, said), f"{Path(there).name}, {Path(back).name}"
-
-    def paraphrase() -> tuple[Positives | None, str]:
-        if source != "microworld":
-            return None, "only generated sentences have exact paraphrases"
-        again = wordings.microworld_paraphrases(sentences, size=len(sentences), seed=seed)
-        if not any(again):
-            return None, "only the generated wiki has exact paraphrases"
-        return drop_equal(sentences, again), "same frame, other template and words"
-
     for name in names:
         one_of(name, WAYS, "augmentation")
     if translators and len(translators) != 2:
         raise InputError(
             f"translators is {list(translators)}: expected two networks, one there and one back"
         )
-    makers = dict(zip(WAYS, (dropout, synonym, back_translation, paraphrase), strict=False))
+    makers: dict[str, Callable[[], Made]] = {
+        # Here equality is the method
+        DROPOUT: lambda: (tuple(sentences), "the sentence again, under another dropout mask"),
+        SYNONYM: partial(_synonyms, sentences, source, lexicon, p, seed),
+        BACK_TRANSLATION: partial(_translated_back, sentences, translators, store, beams),
+        PARAPHRASE: partial(_paraphrased, sentences, source, seed),
+    }
     ways = [Augmentation(name, *make()) for name, make in makers.items() if name in names]
     if MIXTURE in names:
-        made = {way.name: way.positives for way in ways if way.positives is not None}
-        mixed = wordings.mixture(made, seed=seed) if len(made) > 1 else None
-        ways.append(
-            Augmentation(
-                MIXTURE,
-                mixed,
-                f"each of {', '.join(made)}" if mixed else "nothing at hand to mix",
-            )
-        )
+        at_hand = {way.name: way.positives for way in ways if way.positives is not None}
+        mixed = wordings.mixture(at_hand, seed=seed) if len(at_hand) > 1 else None
+        note = f"each of {', '.join(at_hand)}" if mixed else "nothing at hand to mix"
+        ways.append(Augmentation(MIXTURE, mixed, note))
     return ways
+
+
+def _synonyms(
+    sentences: Sequence[str],
+    source: str,
+    lexicon: str | None,
+    p: float,
+    seed: int,
+) -> Made:
+    """Sentences with each word exchanged for a synonym at chance p."""
+    words, note = choose_lexicon(source, lexicon)
+    if words is None:
+        return None, note
+    reworded = wordings.synonyms(sentences, words, p=p, seed=seed)
+    return drop_equal(sentences, reworded), f"{note}; p = {p:g}"
+
+
+def _translated_back(
+    sentences: Sequence[str],
+    translators: Sequence[str] | None,
+    store: Store,
+    beams: int,
+) -> Made:
+    """Sentences in another language and back."""
+    if not translators:
+        return None, "no pair of translators at hand: name two as translators"
+    there, back = translators
+    reworded = back_translate(sentences, there, back, store, beams=beams)
+    return drop_equal(sentences, reworded), f"{Path(there).name}, {Path(back).name}"
+
+
+def _paraphrased(sentences: Sequence[str], source: str, seed: int) -> Made:
+    """Sentences with the same meaning by the generator, in other words."""
+    if source != "microworld":
+        return None, "only generated sentences have exact paraphrases"
+    reworded = wordings.microworld_paraphrases(sentences, size=len(sentences), seed=seed)
+    if not any(reworded):
+        return None, "only the generated wiki has exact paraphrases"
+    return drop_equal(sentences, reworded), "same frame, other template and words"
 
 
 def train_augmented(
@@ -164,17 +177,25 @@ def wording_rows(
     augmentation and seed.
     """
     rows: list[dict[str, Any]] = []
-    for seed, augmentation in ((s, a) for s, augmentations in made.items() for a in augmentations):
-        if augmentation.positives is not None:
-            at = {"method": augmentation.name, "seed": seed, "dataset": "training sentences"}
-            both = zip(sentences, augmentation.positives, strict=True)
-            overlap = [token_overlap(a, b) for a, b in both if b is not None]
-            rows.append({**at, "metric": "survivors", "value": len(overlap) / len(sentences)})
-            if overlap:
-                rows.append(
-                    {**at, "metric": "token_overlap", **bootstrap_mean(overlap, seed=seed).columns}
-                )
-    return make_rows(rows, **shared)
+    for seed, augmentations in made.items():
+        for augmentation in augmentations:
+            if augmentation.positives is not None:
+                measures = _wording_measures(sentences, augmentation.positives, seed)
+                rows += [{"method": augmentation.name, "seed": seed, **row} for row in measures]
+    return make_rows(rows, **{**shared, "dataset": "training sentences"})
+
+
+def _wording_measures(
+    sentences: Sequence[str],
+    positives: Positives,
+    seed: int,
+) -> Iterator[dict[str, Any]]:
+    """The share of sentences with a positive, and the mean share of their words that it has."""
+    pairs = zip(sentences, positives, strict=True)
+    overlap = [token_overlap(a, b) for a, b in pairs if b is not None]
+    yield {"metric": "survivors", "value": len(overlap) / len(sentences)}
+    if overlap:
+        yield {"metric": "token_overlap", **bootstrap_mean(overlap, seed=seed).columns}
 
 
 def augmentation_rows(
@@ -197,11 +218,11 @@ def augmentation_rows(
     tests = {name: Task(name, splits).pairs for name, splits in tasks.items()}
     rows: list[dict[str, Any]] = []
     for seed, augmentations in made.items():
-        own = replace(config, seed=seed)
-        embedded = {UNTRAINED: _untrained(own, tasks, store)}
+        of_seed = replace(config, seed=seed)
+        embedded = {UNTRAINED: _untrained(of_seed, tasks, store)}
         for augmentation in augmentations:
             if augmentation.positives is not None:
-                cell = train_augmented(own, sentences, augmentation, store)
+                cell = train_augmented(of_seed, sentences, augmentation, store)
                 states = encode_tasks(partial(getattr, cell, "encoder"), cell.key, tasks, store)
                 embedded[augmentation.name] = states.map(cell.pooler.project)
         rows += [
@@ -243,9 +264,9 @@ def _measured(
     for name, pairs in tests.items():
         cosines = {method: cosines_of(table, pairs) for method, table in embedded.items()}
         for method, of_one in cosines.items():
-            at = {"method": method, "dataset": name}
-            both = [of_one, cosines.get(DROPOUT, of_one)]
-            score = spearman_draws(both, pairs.scores, subsets=pairs.subsets, seed=seed)
-            yield {**at, "metric": "spearman", **score[0].columns}
+            line = {"method": method, "dataset": name}
+            compared = [of_one, cosines.get(DROPOUT, of_one)]
+            score = spearman_draws(compared, pairs.scores, subsets=pairs.subsets, seed=seed)
+            yield {**line, "metric": "spearman", **score[0].columns}
             if DROPOUT in cosines and method != DROPOUT:
-                yield {**at, "metric": "spearman_lead", **(score[0] - score[1]).columns}
+                yield {**line, "metric": "spearman_lead", **(score[0] - score[1]).columns}

@@ -6,11 +6,11 @@ sentences that SimCSE learns from; the others come from `rivals`. What is not at
 that says what is missing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -35,10 +35,13 @@ from rivals import Loaded, Missing, SystemConfig, load_system
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
 
+Reading: TypeAlias = dict[str, tuple[Array, int]]
+"""By task the cosines of all pairs (n,), and how many texts have a zero vector."""
 FIT_CODE = ("rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """Those that an accelerator would encode on."""
-ROUNDS = 3  # in which every method encodes the timed sentences
+ROUNDS = 3
+"""How often every method encodes the timed sentences."""
 
 
 def load_baselines(
@@ -68,7 +71,7 @@ def load_baselines(
         "word2vec": lambda: StaticEncoder(fit_word2vec(texts, dim=dim, seed=seed)),
         "doc2vec": partial(fit_doc2vec, texts, dim=dim, seed=seed),
     }
-    found, missing = [], []
+    loaded, missing = [], []
     for key in names:
         name = BASELINES[key]
         if key in fit:
@@ -77,27 +80,27 @@ def load_baselines(
                 code=FIT_CODE,
             )
             line = f"fitted here on {len(texts):,} sentences"
-            found.append(Loaded(name, cache(fit[key]), named, key, len(texts), line=line))
+            loaded.append(Loaded(name, cache(fit[key]), named, key, len(texts), line=line))
         elif key == "simcse":
             (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store)
             config, encoder = cell.config, partial(getattr, cell, "encoder")
             line = (
                 f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
             )
-            found.append(
+            loaded.append(
                 Loaded(name, encoder, cell.key, config.backbone, config.sentences, line=line)
             )
         else:
             try:
-                it = load_system(key, systems, store)
-                found.append(
-                    replace(it, name=name, make=cache(it.make), backbone=it.backbone or key)
-                )
+                system = load_system(key, systems, store)
             except Missing as error:
                 missing.append({"method": name, "missing": str(error)})
-    if not found:
+                continue
+            backbone = system.backbone or key
+            loaded.append(replace(system, name=name, make=cache(system.make), backbone=backbone))
+    if not loaded:
         raise InputError(f"baselines is {list(names)}: none of them is at hand")
-    return found, pd.DataFrame(missing, columns=["method", "missing"])
+    return loaded, pd.DataFrame(missing, columns=["method", "missing"])
 
 
 def baseline_rows(
@@ -118,70 +121,95 @@ def baseline_rows(
     and slowest, of so many timed sentences of the first task; `zero_vectors`, texts of unknown
     words.
     """
-    first = next(iter(tasks.values()))
-    clocked = timed_texts(first, timed, seed=seed)
     rows: list[dict[str, Any]] = []
     columns: list[dict[str, Any]] = []
-    read: list[dict[str, tuple[Array, int]]] = []
+    readings: list[Reading] = []
+    encoders = [b.make() for b in baselines]
+    for b, encoder in zip(baselines, encoders, strict=True):
+        memory: list[dict[str, Any]] = []
+        if isinstance(encoder, TfidfEncoder):
+            dim, by_task, memory = _counted(encoder, tasks)
+        else:
+            dim, by_task = _embedded(b, tasks, store)
+        readings.append(by_task)
+        columns.append({"method": b.name, "backbone": b.backbone, "n_train": b.n_train, "dim": dim})
+        dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
+        rows += [{**columns[-1], **row} for row in (dense, *memory)]
+    first = next(iter(tasks.values()))
+    texts = timed_texts(first, timed, seed=seed)
+    for line, cost in zip(columns, _costs(baselines, encoders, texts), strict=True):
+        rows.append({**line, "dataset": first.name, **cost})
+    for name, pairs in tasks.items():
+        of_task = [by_task[name] for by_task in readings]
+        rows += [{"dataset": name, **row} for row in _qualities(columns, of_task, pairs, seed)]
+    return make_rows(rows, readout="encoder", seed=seed, **shared)
+
+
+def _embedded(
+    baseline: Loaded,
+    tasks: Mapping[str, ScoredPairs],
+    store: Store,
+) -> tuple[int, Reading]:
+    """The size of a baseline's vectors, and what it says of every task."""
+    table = baseline.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
+    by_task = {}
+    for name, pairs in tasks.items():
+        distinct = table[merge_equal(texts_of(pairs))[0]]
+        by_task[name] = cosines_of(table, pairs), int((~distinct.any(axis=1)).sum())
+    return int(table.X.shape[1]), by_task
+
+
+def _costs(
+    baselines: Sequence[Loaded],
+    encoders: Sequence[Encoder],
+    texts: Sequence[str],
+) -> Iterator[dict[str, Any]]:
+    """Seconds that each baseline takes for a million texts, by those it takes for some."""
     works: dict[int, Callable[[], Callable[[], object]]] = {}
-    for k, b in enumerate(baselines):
-        encoder = b.make()
+    for k, encoder in enumerate(encoders):
         encode: Callable[[Sequence[str]], object] = partial(encoder.encode, readout="encoder")
         if isinstance(encoder, TfidfEncoder):
             encode = encoder.weights
-            dim, by_task, memory = _counted(encoder, tasks)
-        else:
-            table = b.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
-            zeros = {
-                name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum())
-                for name, p in tasks.items()
-            }
-            by_task = {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}
-            dim, memory = int(table.X.shape[1]), []
-        read.append(by_task)
-        columns.append({"method": b.name, "backbone": b.backbone, "n_train": b.n_train, "dim": dim})
-        dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
-        rows += [{**columns[k], **row} for row in (dense, *memory)]
-        works[k] = partial(partial, encode, clocked)
+        works[k] = partial(partial, encode, texts)
     for k, seconds in in_turns(works, ROUNDS).items():
         device = default_device().type if baselines[k].name in NETWORKS else "cpu"
-        cost = {
-            "metric": "encode_seconds",
-            "dataset": first.name,
-            "setting": "1 thread",
-            "device": device,
-        }
-        each = seconds * (1e6 / len(clocked))  # of a million texts
-        million = Interval(float(np.median(each)), each.min(), each.max())
-        rows.append({**columns[k], **cost, **million.columns, "seconds": float(seconds.sum())})
-    printed = [
-        k for method in PRINTED_BASELINES for k, at in enumerate(columns) if at["method"] == method
-    ]
-    for name, pairs in tasks.items():
-        cosines = [by_task[name][0] for by_task in read]
-        found = spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
-        for k, at in enumerate(columns):
-            rows.append({**at, "dataset": name, "metric": "spearman", **found[k].columns})
-            rows.append(
-                {**at, "dataset": name, "metric": "zero_vectors", "value": float(read[k][name][1])}
-            )
-        for i, j in combinations(printed, 2):
-            method = f"{columns[j]['method']} − {columns[i]['method']}"
-            lead = {"method": method, "dataset": name, "metric": "spearman_lead"}
-            rows.append({**lead, **(found[j] - found[i]).columns})
-    return make_rows(rows, readout="encoder", seed=seed, **shared)
+        cost = {"metric": "encode_seconds", "setting": "1 thread", "device": device}
+        per_million = seconds * (1e6 / len(texts))
+        interval = Interval(float(np.median(per_million)), per_million.min(), per_million.max())
+        yield {**cost, **interval.columns, "seconds": float(seconds.sum())}
+
+
+def _qualities(
+    columns: Sequence[Mapping[str, Any]],
+    of_task: Sequence[tuple[Array, int]],
+    pairs: ScoredPairs,
+    seed: int,
+) -> Iterator[dict[str, Any]]:
+    """Spearman and zero vectors of every baseline on a task, and the leads of those with a printed
+    score over one another.
+    """
+    cosines = [of_pairs for of_pairs, _ in of_task]
+    scores = spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
+    for k, line in enumerate(columns):
+        yield {**line, "metric": "spearman", **scores[k].columns}
+        yield {**line, "metric": "zero_vectors", "value": float(of_task[k][1])}
+    place = {line["method"]: k for k, line in enumerate(columns)}
+    printed = [method for method in PRINTED_BASELINES if method in place]
+    for one, other in combinations(printed, 2):
+        lead = scores[place[other]] - scores[place[one]]
+        yield {"method": f"{other} − {one}", "metric": "spearman_lead", **lead.columns}
 
 
 def _counted(
     encoder: TfidfEncoder,
     tasks: Mapping[str, ScoredPairs],
-) -> tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]:
+) -> tuple[int, Reading, list[dict[str, Any]]]:
     """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory.
 
     Its size; by task the cosines of all pairs and the number of zero vectors; rows on its memory in
     sparse form.
     """
-    found, filled, count = {}, 0, 0
+    by_task, filled, count = {}, 0, 0
     for name, pairs in tasks.items():
         texts, inverse = merge_equal(texts_of(pairs))
         X = encoder.weights(texts)
@@ -192,12 +220,12 @@ def _counted(
             np.asarray(a.multiply(b).sum(axis=1)).ravel() for a, b in sides
         )
         cosines = cosines_from(dots, squares_a, squares_b, X.getnnz(axis=1).max())
-        found[name] = cosines, int((np.diff(X.indptr) == 0).sum())
+        by_task[name] = cosines, int((np.diff(X.indptr) == 0).sum())
         filled, count = filled + X.nnz, count + len(texts)
     mean = filled / count
-    # compressed rows: a float32 and an int32 column per entry, and an int64 where each row starts
+    # Compressed rows: a float32 and an int32 column per entry, and an int64 where each row starts
     sparse = {"metric": "gb_per_million", "setting": "sparse", "value": (8 * mean + 8) / 1e3}
-    return encoder.dim, found, [sparse, {"metric": "nonzeros", "value": mean}]
+    return encoder.dim, by_task, [sparse, {"metric": "nonzeros", "value": mean}]
 
 
 def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:

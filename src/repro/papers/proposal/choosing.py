@@ -40,7 +40,7 @@ NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = (
     "PR × constant",
     "all of D",
 )
-LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED, RATIO)  # rules that look at embeddings
+LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED, RATIO)  # Rules that look at embeddings
 BLIND = (SIZE_ALONE, SHARE, HALF, ALL)  # controls
 TASK = "task left out"
 LEFT_OUT = (TASK, UNSEEN)
@@ -63,7 +63,8 @@ SUMMARIES = {
     "share_of_size": {"share_of_size_median": "median"},
 }
 """By metric, what sums it up over all cases: names, and statistics as pandas calls them."""
-EVERY = "all"  # dataset and backbone of rows that sum up all cases
+EVERY = "all"
+"""Dataset and backbone of rows that sum up all cases."""
 
 
 def retention_rows(
@@ -91,30 +92,30 @@ def retention_rows(
         )
     X = encoder.embed({name: {name: task}}, store)[texts]
     try:
-        found = advise({None: X}, evidence=evidence, methods=reducers, seed=seed)
+        advice = advise({None: X}, evidence=evidence, methods=reducers, seed=seed)
     except NoShareError as error:
         complain(f"left out: {encoder.name} on {name}: {error}")
         return make_rows([], **shared)
     facts = {
-        "participation_ratio": found.ratio,
-        evidence.metric: found.reference,
-        "items": float(found.items),
+        "participation_ratio": advice.ratio,
+        evidence.metric: advice.reference,
+        "items": float(advice.items),
     }
-    full = {"method": FULL_SIZE, "dim": found.full_dim}
+    full = {"method": FULL_SIZE, "dim": advice.full_dim}
     rows: list[dict[str, Any]] = [
         {**full, "metric": metric, "value": value} for metric, value in facts.items()
     ]
-    for c in found.candidates:
-        at = {"method": c.method, "dim": c.dim}
-        rows.append({**at, "metric": "share_kept", "value": c.share, "ci_low": c.low})
-        rows.append({**at, "metric": "predicted", "value": c.predicted})
-        rows.append({**at, "metric": "neighbours_kept", "value": c.neighbours})
+    for c in advice.candidates:
+        candidate = {"method": c.method, "dim": c.dim}
+        rows.append({**candidate, "metric": "share_kept", "value": c.share, "ci_low": c.low})
+        rows.append({**candidate, "metric": "predicted", "value": c.predicted})
+        rows.append({**candidate, "metric": "neighbours_kept", "value": c.neighbours})
     return make_rows(
         rows,
         backbone=encoder.name,
         dataset=name,
         seed=seed,
-        n_train=found.rows,
+        n_train=advice.rows,
         **shared,
     )
 
@@ -127,9 +128,9 @@ class Case:
     task: str
     reducer: str
     full: int
-    ratio: float  # participation ratio
+    ratio: float  # Participation ratio
     dims: Array
-    share: Array  # r(d), of the score kept
+    share: Array  # Share r(d) of the score kept
     low: Array
     predicted: Array
     neighbours: Array
@@ -151,33 +152,34 @@ class Case:
 
 def cases_of(curves: pd.DataFrame) -> list[Case]:
     """Cases from the rows of `retention_rows`."""
-    found = []
+    cases = []
     facts = curves[curves["metric"] == "participation_ratio"].set_index(["backbone", "dataset"])
-    own = curves[curves["metric"].isin(["share_kept", "predicted", "neighbours_kept"])]
-    for (encoder, task, reducer), group in own.groupby(
+    names = ["share_kept", "predicted", "neighbours_kept"]
+    by_size = curves[curves["metric"].isin(names)]
+    for (encoder, task, reducer), group in by_size.groupby(
         ["backbone", "dataset", "method"],
         sort=False,
     ):
         of = {
-            name: part.set_index("dim").sort_index(ascending=False)
-            for name, part in group.groupby("metric")
+            name: rows.set_index("dim").sort_index(ascending=False)
+            for name, rows in group.groupby("metric")
         }
-        share, predicted, neighbours = (
-            of[name]["value"].to_numpy(float)
-            for name in ("share_kept", "predicted", "neighbours_kept")
-        )
-        fact, low = facts.loc[(encoder, task)], of["share_kept"]["ci_low"].to_numpy(float)
-        at = (encoder, task, reducer, int(fact["dim"]), float(fact["value"]))
-        found.append(
-            Case(*at, of["share_kept"].index.to_numpy(np.int64), share, low, predicted, neighbours)
-        )
-    return found
+        share, predicted, neighbours = (of[name]["value"].to_numpy(float) for name in names)
+        dims, low = of["share_kept"].index, of["share_kept"]["ci_low"].to_numpy(float)
+        fact = facts.loc[(encoder, task)]
+        about = (encoder, task, reducer, int(fact["dim"]), float(fact["value"]))
+        cases.append(Case(*about, dims.to_numpy(np.int64), share, low, predicted, neighbours))
+    return cases
 
 
 def others(case: Case, cases: Sequence[Case], left_out: str) -> list[Case]:
     """Cases of the same reducer that a rule may learn from."""
-    seen = [c for c in cases if c.reducer == case.reducer and c.task != case.task]
-    return [c for c in seen if left_out == TASK or c.encoder != case.encoder]
+    seen = []
+    for c in cases:
+        unlike = c.task != case.task and (left_out == TASK or c.encoder != case.encoder)
+        if c.reducer == case.reducer and unlike:
+            seen.append(c)
+    return seen
 
 
 def curve_rules(seen: Sequence[Case]) -> dict[str, Callable[[Case], Array]]:
@@ -220,19 +222,23 @@ def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> 
         )
         return make_rows([], **shared)
     left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
-    rows = [row for left in left_out for c in cases for row in _judged(c, cases, left, targets)]
-    summaries = list(_summaries(pd.DataFrame(rows)))
-    # what is left out only changes constants: case by case one way of leaving out is enough to look
-    # at
-    rows = [row for row in rows if TASK in row["setting"] and row["metric"] in BY_CASE] + summaries
+    judged: list[dict[str, Any]] = []
+    for left in left_out:
+        for c in cases:
+            judged += _judged(c, cases, left, targets)
+    rows = []
+    for row in judged:
+        # What is left out only changes constants: case by case one way of leaving out is enough to
+        # look at
+        if TASK in row["setting"] and row["metric"] in BY_CASE:
+            rows.append(row)
+    rows += _summaries(pd.DataFrame(judged))
     for reducer in dict.fromkeys(c.reducer for c in cases):
-        at = {"method": CALIBRATED, "metric": "coefficient"}
-        whole = zip(
-            FEATURES,
-            _fitted([c for c in cases if c.reducer == reducer]).coefficients,
-            strict=True,
-        )
-        rows += [{**at, "setting": f"{reducer}, {name}", "value": value} for name, value in whole]
+        calibration = _fitted([c for c in cases if c.reducer == reducer])
+        for name, value in zip(FEATURES, calibration.coefficients, strict=True):
+            setting = f"{reducer}, {name}"
+            coefficient = {"method": CALIBRATED, "metric": "coefficient", "setting": setting}
+            rows.append({**coefficient, "value": value})
     return make_rows([{"dataset": EVERY, "backbone": EVERY, **row} for row in rows], **shared)
 
 
@@ -242,8 +248,11 @@ def setting_of(reducer: str, left_out: str, target: float | None = None) -> str:
 
 
 def _fitted(cases: Sequence[Case]) -> Calibration:
-    curves = ("predicted", "neighbours", "share")
-    return fit_calibration(*(np.concatenate([getattr(c, name) for c in cases]) for name in curves))
+    return fit_calibration(
+        np.concatenate([c.predicted for c in cases]),
+        np.concatenate([c.neighbours for c in cases]),
+        np.concatenate([c.share for c in cases]),
+    )
 
 
 def _halvings(case: Case) -> Array:
@@ -260,36 +269,33 @@ def _judged(
     seen = others(case, cases, left)
     if not seen:
         return
-    at = {"backbone": case.encoder, "dataset": case.task}
-    curves = {name: rule(case) for name, rule in curve_rules(seen).items()}
+    about = {"backbone": case.encoder, "dataset": case.task}
+    curves = {name: curve_of(case) for name, curve_of in curve_rules(seen).items()}
     below = case.dims < case.full
     for name, curve in curves.items():
-        here = {**at, "method": name, "setting": setting_of(case.reducer, left)}
+        rule = {**about, "method": name, "setting": setting_of(case.reducer, left)}
         if name in (CALIBRATED, SIZE_ALONE):
             for dim, value in zip(case.dims, curve, strict=True):
-                yield {**here, "metric": "expected_share", "dim": int(dim), "value": float(value)}
-        yield {
-            **here,
-            "metric": "curve_error",
-            "value": float(np.abs(curve - case.share)[below].mean()),
-        }
+                yield {**rule, "metric": "expected_share", "dim": int(dim), "value": float(value)}
+        error = float(np.abs(curve - case.share)[below].mean())
+        yield {**rule, "metric": "curve_error", "value": error}
     for target in targets:
         truth = case.reach(case.low, target)
         answers: Mapping[str, int] = {
             LABELS: truth,
             KNEE: case.reach(case.share, target),
             **{name: case.reach(curve, target) for name, curve in curves.items()},
-            **{name: rule(case) for name, rule in size_rules(seen, target).items()},
+            **{name: size_of(case) for name, size_of in size_rules(seen, target).items()},
         }
         for name, dim in answers.items():
-            here = {**at, "method": name, "setting": setting_of(case.reducer, left, target)}
-            yield {**here, "metric": "answer", "dim": case.full, "value": float(dim)}
+            rule = {**about, "method": name, "setting": setting_of(case.reducer, left, target)}
+            yield {**rule, "metric": "answer", "dim": case.full, "value": float(dim)}
             if name not in (LABELS, KNEE):
-                kept = case.kept(dim)
-                yield {**here, "metric": "log2_error", "value": float(np.log2(dim / truth))}
-                yield {**here, "metric": "share_at_answer", "value": kept}
-                yield {**here, "metric": "target_met", "value": float(kept >= target)}
-                yield {**here, "metric": "share_of_size", "value": dim / case.full}
+                share = case.kept(dim)
+                yield {**rule, "metric": "log2_error", "value": float(np.log2(dim / truth))}
+                yield {**rule, "metric": "share_at_answer", "value": share}
+                yield {**rule, "metric": "target_met", "value": float(share >= target)}
+                yield {**rule, "metric": "share_of_size", "value": dim / case.full}
 
 
 def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ bytes on the same resampled items.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,16 +31,19 @@ from repro.sets import Retrieval, ScoredPairs, texts_of
 from repro.types import Array, InputError, one_of, unit_rows
 
 Rows: TypeAlias = NDArray[np.int64]
-Items: TypeAlias = dict[str, Array]  # by metric what each item contributes
+Items: TypeAlias = dict[str, Array]
+"""What each item contributes, by metric."""
+Scored: TypeAlias = tuple[dict[str, Any], Items]
+"""A line of the table: its columns, and its items."""
 
 FIRST, PCA, ROTATED = "first columns", "PCA", "PCA, rotated"
 REDUCERS = (FIRST, PCA, ROTATED)
-"""The last turns PCA's output at random: cosines stay, but every dimension has its share of the
-variance, and a bit of each dimension is worth the same.
+"""What makes vectors shorter. The last turns PCA's output at random: cosines stay, but every
+dimension has its share of the variance, and a bit of each dimension is worth the same.
 """
 HAMMING, SHORTLIST = "binary, queries too", "binary, then float"
-"""Queries coded as well; and a shortlist by these, ordered by the full floats, which then lie on a
-disk.
+"""Searches by bits: with queries coded as well, and by a shortlist of these that is ordered by the
+full floats, which then lie on a disk.
 """
 SCORES = {
     "spearman": "STS-B, Spearman",
@@ -76,18 +79,16 @@ def ways(
     most = {
         one_of(r, REDUCERS, "reducer"): full if r == FIRST else min(full, fit - 1) for r in reducers
     }
-    spent = [(level, size) for level in levels for size in sorted(set(budgets))]
-    found = [
-        Way(r, level, coding.affordable_dim(size, level), size)
-        for r in most
-        for level, size in spent
-    ]
-    found = [way for way in found if 1 <= way.dim <= most[way.reducer]]
-    if not found:
+    spending = []
+    for reducer, level, size in product(most, levels, sorted(set(budgets))):
+        way = Way(reducer, level, coding.affordable_dim(size, level), size)
+        if 1 <= way.dim <= most[reducer]:
+            spending.append(way)
+    if not spending:
         raise InputError(
             f"no level spends {list(budgets)} bytes on at most {full} numbers: give smaller budgets"
         )
-    return found
+    return spending
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class Bench:
     """Rows of the texts to fit on, both sides of the pairs, their distinct sentences, and the
     retrieval task.
     """
-    asked: Rows  # positions among the distinct sentences of those whose neighbours are compared
+    asked: Rows  # Which of the distinct sentences have their neighbours compared
     pairs: ScoredPairs
     questions: Retrieval
     seed: int
@@ -117,16 +118,19 @@ class Bench:
         sentences = list(dict.fromkeys(texts_of(pairs)))
         texts = list(dict.fromkeys([*fit, *sentences, *texts_of(questions)]))
         place = {text: i for i, text in enumerate(texts)}
-        each = {
+        uses = {
             "fit": dict.fromkeys(fit),
             "first": pairs.texts1,
             "second": pairs.texts2,
             "sentences": sentences,
+            "queries": questions.queries,
+            "documents": questions.documents,
         }
-        each |= {"queries": questions.queries, "documents": questions.documents}
-        at = {name: np.array([place[text] for text in some]) for name, some in each.items()}
+        rows = {}
+        for use, texts_used in uses.items():
+            rows[use] = np.array([place[text] for text in texts_used])
         asked = np.sort(make_rng(seed, "neighbours").permutation(len(sentences))[:ASKED])
-        return cls(unit_rows(table[texts].astype(np.float64)), at, asked, pairs, questions, seed)
+        return cls(unit_rows(table[texts].astype(np.float64)), rows, asked, pairs, questions, seed)
 
     def judge(self, C: Array, Q: Array) -> Items:
         """What each item contributes: cosines of coded pairs, and what float queries find among
@@ -140,13 +144,13 @@ class Bench:
         neighbours kept.
         """
         ids = {"query_ids": self.questions.query_ids, "corpus_ids": self.questions.document_ids}
-        found = retrieve(
+        retrieved = retrieve(
             Q[self.at["queries"]],
             C[self.at["documents"]],
             self.questions.qrels,
             **ids,
         )
-        return {"ndcg@10": found.ndcg(10), "neighbours_kept": self.kept(C, Q, NEIGHBOURS)}
+        return {"ndcg@10": retrieved.ndcg(10), "neighbours_kept": self.kept(C, Q, NEIGHBOURS)}
 
     def kept(self, C: Array, Q: Array, k: int) -> Array:
         """Share of the ten nearest by full floats that are among the k nearest of C to Q, by
@@ -165,9 +169,10 @@ class Bench:
         """The k nearest sentences of each that is asked for; all where there are fewer."""
         k = min(k, len(self.at["sentences"]) - 1)
         top = top_documents(Q[self.at["sentences"]][self.asked], C[self.at["sentences"]], k + 1)
-        # a sentence is no neighbour of itself; where ties put others before it, the last goes
+        # A sentence is no neighbour of itself; where ties put others before it, the last goes
         # instead
-        return np.array([row[row != own][:k] for row, own in zip(top, self.asked, strict=True)])
+        pairs = zip(top, self.asked, strict=True)
+        return np.array([row[row != sentence][:k] for row, sentence in pairs])
 
     def reduced(self, reducer: str, dims: Sequence[int]) -> Iterator[tuple[int, Array]]:
         """All texts at each size, rows of length 1."""
@@ -208,77 +213,77 @@ def byte_rows(
     fit_rows, full = bench.at["fit"], bench.X.shape[1]
     chosen = ways(full, budgets, levels, reducers, fit=len(fit_rows))
     whole = {"method": FULL_SIZE, "setting": "", "dim": full}
-    lines: list[tuple[dict[str, Any], Items]] = [(whole, bench.judge(bench.X, bench.X))]
+    lines: list[Scored] = [(whole, bench.judge(bench.X, bench.X))]
     counted: list[dict[str, Any]] = []
     for reducer in dict.fromkeys(way.reducer for way in chosen):
-        own = [way for way in chosen if way.reducer == reducer]
-        for dim, Y in bench.reduced(reducer, sorted({way.dim for way in own})):
-            for way in (w for w in own if w.dim == dim):
-                at = {
-                    "method": way.level,
-                    "setting": f"{way.reducer}, {way.bytes} bytes",
-                    "dim": dim,
-                }
-                book = coding.fit_codebook(Y[fit_rows], way.level)
-                C = coding.dequantise(coding.quantise(Y, book), book)
-                lines.append((at, bench.judge(C, coding.prepare_queries(Y, book))))
-                counted.append(
-                    {
-                        **at,
-                        "metric": "vector_bytes",
-                        "value": float(coding.vector_bytes(dim, way.level)),
-                    }
-                )
-                counted.append(
-                    {**at, "metric": "codebook_bytes", "value": float(book.stored_bytes)}
-                )
-                if way.level == "binary":
-                    lines.append(({**at, "method": HAMMING}, bench.search(C, C)))
-                    lines.append(
-                        (
-                            {**at, "method": SHORTLIST},
-                            {"neighbours_kept": bench.kept(C, C, shortlist)},
-                        )
-                    )
-    scored = [row for metric in SCORES for row in _scored(metric, lines, bench)]
-    return make_rows(
-        [*scored, *counted],
-        readout="encoder",
-        seed=seed,
-        n_train=len(fit_rows),
-        **shared,
-    )
+        dims = {way.dim for way in chosen if way.reducer == reducer}
+        for dim, Y in bench.reduced(reducer, sorted(dims)):
+            for way in chosen:
+                if (way.reducer, way.dim) == (reducer, dim):
+                    book = coding.fit_codebook(Y[fit_rows], way.level)
+                    lines += _coded(way, Y, book, bench, shortlist)
+                    counted += _byte_counts(way, book)
+    scored: list[dict[str, Any]] = []
+    for metric in SCORES:
+        scored += _scored(metric, lines, bench)
+    n_train = len(fit_rows)
+    return make_rows([*scored, *counted], readout="encoder", seed=seed, n_train=n_train, **shared)
+
+
+def _columns(way: Way) -> dict[str, Any]:
+    """The columns that tell a way to spend bytes."""
+    setting = f"{way.reducer}, {way.bytes} bytes"
+    return {"method": way.level, "setting": setting, "dim": way.dim}
+
+
+def _coded(
+    way: Way,
+    Y: Array,
+    book: coding.Codebook,
+    bench: Bench,
+    shortlist: int,
+) -> Iterator[Scored]:
+    """How coded rows do against float queries; bits also against bits, and as a shortlist."""
+    columns = _columns(way)
+    C = coding.dequantise(coding.quantise(Y, book), book)
+    yield columns, bench.judge(C, coding.prepare_queries(Y, book))
+    if way.level == "binary":
+        yield {**columns, "method": HAMMING}, bench.search(C, C)
+        shortlisted = {"neighbours_kept": bench.kept(C, C, shortlist)}
+        yield {**columns, "method": SHORTLIST}, shortlisted
+
+
+def _byte_counts(way: Way, book: coding.Codebook) -> Iterator[dict[str, Any]]:
+    """Bytes of a vector, and of the codebook that all share."""
+    vector = float(coding.vector_bytes(way.dim, way.level))
+    yield {**_columns(way), "metric": "vector_bytes", "value": vector}
+    yield {**_columns(way), "metric": "codebook_bytes", "value": float(book.stored_bytes)}
 
 
 def _scored(
     metric: str,
-    lines: Sequence[tuple[dict[str, Any], Items]],
+    lines: Sequence[Scored],
     bench: Bench,
 ) -> Iterator[dict[str, Any]]:
     """The scores of one metric, and of every two levels at equal bytes the lead of the one of fewer
     bits.
     """
-    own = [({**at, "metric": metric}, items[metric]) for at, items in lines if metric in items]
-    outcomes, pairs = [items for _, items in own], bench.pairs
+    measured = [(columns, items[metric]) for columns, items in lines if metric in items]
+    columns, outcomes = [line for line, _ in measured], [items for _, items in measured]
+    pairs = bench.pairs
     if metric == "spearman":
-        found = spearman_draws(outcomes, pairs.scores, subsets=pairs.subsets, seed=bench.seed)
+        scores = spearman_draws(outcomes, pairs.scores, subsets=pairs.subsets, seed=bench.seed)
     else:
-        found = mean_draws(outcomes, seed=bench.seed)
+        scores = mean_draws(outcomes, seed=bench.seed)
     dataset = bench.questions.name if metric == "ndcg@10" else pairs.name
-    for j, (at, _) in enumerate(own):
-        yield {**at, "dataset": dataset, **found[j].columns}
-    bits = [coding.BITS.get(at["method"]) for at, _ in own]
+    for j, line in enumerate(columns):
+        yield {**line, "dataset": dataset, "metric": metric, **scores[j].columns}
+    bits = [coding.BITS.get(line["method"]) for line in columns]
     for a, b in combinations([j for j, size in enumerate(bits) if size], 2):
-        if own[a][0]["setting"] == own[b][0]["setting"]:
+        setting = columns[a]["setting"]
+        if setting == columns[b]["setting"]:
             few, many = sorted((a, b), key=lambda j: bits[j] or 0)
-            method, setting = (
-                f"{own[few][0]['method']} − {own[many][0]['method']}",
-                own[few][0]["setting"],
-            )
-            lead = {
-                "method": method,
-                "setting": setting,
-                "dataset": dataset,
-                "metric": f"{metric}_lead",
-            }
-            yield {**lead, **(found[few] - found[many]).columns}
+            method = f"{columns[few]['method']} − {columns[many]['method']}"
+            lead = {"method": method, "setting": setting, "dataset": dataset}
+            lead_scores = scores[few] - scores[many]
+            yield {**lead, "metric": f"{metric}_lead", **lead_scores.columns}

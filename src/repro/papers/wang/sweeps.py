@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from repro.data.samples import training_sentences
+from repro.evaluation.stats import Resampled
 from repro.methods import (
     END_TO_END,
     FULL,
@@ -132,53 +133,61 @@ def two_step_rows(
         )
     rows: list[dict[str, Any]] = []
     setting = f"test, select_by={trained.select_by}"
-    lines = {
-        (d, ""): Line(END_TO_END, d, sweep.embeddings(d), setting) for d in sorted(sweep.cells)
-    }
-    for d in sorted(sweep.cells):
-        lines |= {
-            (d, s): Line(s, d, z, setting, "pooler")
-            for s, z in stages_at(sweep, trained, d).items()
-        }
+    dims = sorted(sweep.cells)
+    lines = {(d, ""): Line(END_TO_END, d, sweep.embeddings(d), setting) for d in dims}
+    for d in dims:
+        for stage, table in stages_at(sweep, trained, d).items():
+            lines[d, stage] = Line(stage, d, table, setting, "pooler")
     for dataset, scores in similarities(list(lines.values()), tasks, sweep.config.seed).items():
-        row = {key: k for k, key in enumerate(lines)}
-        own = [
-            {**line.columns, "metric": "spearman", **scores[row[key]].columns}
-            for key, line in lines.items()
-        ]
-        # Of the rows `…_mean`
-        narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
-        for over in [*([d] for d in sweep.cells), narrow]:
-            end, one, two, alone = (
-                scores[[row[d, s] for d in over]].mean() for s in (END_TO_END, STEP_1, STEP_2, "")
-            )
-            at: dict[str, Any] = {"dim": None if over is narrow else over[0], "readout": "pooler"}
-            gains = {
-                ("gain", STEP_1): one - end,
-                ("gain", STEP_2): two - one,
-                ("gain_total", STEP_2): two - end,
-                ("gain_steps", STEP_1): (one - end) - (two - one),
-                ("gain_alone", END_TO_END): alone - end,
-            }
-            for (what, stage), gain in gains.items():
-                metric = f"spearman_{what}{'_mean' if over is narrow else ''}"
-                own.append({**at, "method": stage, "metric": metric, **gain.columns})
-        rows += [{"dataset": dataset, **row} for row in own]
+        for k, line in enumerate(lines.values()):
+            score = {"metric": "spearman", **scores[k].columns}
+            rows.append({"dataset": dataset, **line.columns, **score})
+        place = {key: k for k, key in enumerate(lines)}
+        rows += [{"dataset": dataset, **gain} for gain in _gain_rows(sweep, scores, place)]
+    return rows_of(sweep, [*rows, *_cost_rows(sweep, trained)], setting=setting, **shared)
+
+
+def _gain_rows(
+    sweep: Sweep,
+    scores: Resampled,
+    place: Mapping[tuple[int, str], int],
+) -> Iterator[dict[str, Any]]:
+    """What each step gains at every dim, and on average over those that are no wider than the
+    encoder (`…_mean`).
+
+    `place` says where in the scores a dim and stage stand; the stage of the encoder's state alone
+    is empty.
+    """
+    narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
+    for over in [*([d] for d in sweep.cells), narrow]:
+        end, one, two, alone = (
+            scores[[place[d, stage] for d in over]].mean()
+            for stage in (END_TO_END, STEP_1, STEP_2, "")
+        )
+        gains = {
+            ("gain", STEP_1): one - end,
+            ("gain", STEP_2): two - one,
+            ("gain_total", STEP_2): two - end,
+            ("gain_steps", STEP_1): (one - end) - (two - one),
+            ("gain_alone", END_TO_END): alone - end,
+        }
+        dim = None if over is narrow else over[0]
+        ending = "_mean" if over is narrow else ""
+        for (gain_of, stage), gain in gains.items():
+            columns = {"dim": dim, "readout": "pooler", "method": stage, **gain.columns}
+            yield {**columns, "metric": f"spearman_{gain_of}{ending}"}
+
+
+def _cost_rows(sweep: Sweep, trained: TwoStep) -> Iterator[dict[str, Any]]:
+    """Which encoder each dim has chosen, and the seconds of both trainings."""
     for d, cell in sweep.cells.items():
         about = {"dataset": trained.chosen_on[0], "dim": d}
-        opt = {
-            "metric": "optimal_dim",
-            "value": trained.opt[d],
-            "method": STEP_1,
-            "readout": "encoder",
-        }
+        choice = {"method": STEP_1, "readout": "encoder", "value": trained.opt[d]}
+        yield {**about, "metric": "optimal_dim", **choice}
         cost = {END_TO_END: cell.seconds, STEP_2: trained.seconds / len(sweep.cells)}
-        shared_cost = {"metric": "train_seconds", "readout": "pooler"}
-        costs = [
-            {**shared_cost, "value": s, "seconds": s, "method": stage} for stage, s in cost.items()
-        ]
-        rows += [{**about, **row} for row in (opt, *costs)]
-    return rows_of(sweep, rows, setting=setting, **shared)
+        for stage, seconds in cost.items():
+            spent = {"method": stage, "readout": "pooler", "value": seconds, "seconds": seconds}
+            yield {**about, "metric": "train_seconds", **spent}
 
 
 def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataFrame:

@@ -43,14 +43,14 @@ METHODS = {
 """Reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours."""
 # Of the parts of a task, SentEval's: equal for all seeds, so that these share items
 FOLDS_SEED = 1111
-RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
+RESCALED = "divided by √(2γ)"  # Setting of kernel PCA on PCA's scale
 
 
 @dataclass(frozen=True)
 class ReducedTask(Task):
     """A task with the sentences that a reducer may learn from (method-fit-sets in the book)."""
 
-    wiki: Corpus | None = None  # foreign sentences, where a setting needs them
+    wiki: Corpus | None = None  # Foreign sentences, where a setting needs them
 
     @property
     def parts(self) -> dict[str, dict[str, DataSet]]:
@@ -64,8 +64,8 @@ class ReducedTask(Task):
         """The distinct texts that a score needs: of the test pairs where they are graded, else of
         all splits.
         """
-        needed = [self.judged] if isinstance(self.judged, ScoredPairs) else self.splits.values()
-        return merge_equal([text for part in needed for text in texts_of(part)])[0]
+        graded = isinstance(self.judged, ScoredPairs)
+        return _distinct([self.judged] if graded else self.splits.values())
 
     def fit_texts(self, setting: str) -> list[str]:
         """The distinct sentences that a reducer is fitted on, both sides of pairs."""
@@ -74,18 +74,25 @@ class ReducedTask(Task):
         if self.wiki is not None:
             sources["wiki"] = [self.wiki]
         one_of(setting, list(sources), "setting of this task")
-        return merge_equal([text for part in sources[setting] for text in texts_of(part)])[0]
+        return _distinct(sources[setting])
 
     def describe(self) -> str:
         """How many rows each split keeps, in words."""
-        kept = {split: (len(self.splits[split]), n) for split, n in self.available.items()}
-        said = [
-            f"{split}: all {n:,}" if k == n else f"{split}: {k:,} of {n:,}"
-            for split, (k, n) in kept.items()
-        ]
-        return "; ".join(said) + (
-            ", drawn at random" if any(k < n for k, n in kept.values()) else ""
-        )
+        clauses, drawn = [], ""
+        for split, available in self.available.items():
+            rows = len(self.splits[split])
+            if rows == available:
+                clauses.append(f"{split}: all {available:,}")
+            else:
+                clauses.append(f"{split}: {rows:,} of {available:,}")
+            if rows < available:
+                drawn = ", drawn at random"
+        return "; ".join(clauses) + drawn
+
+
+def _distinct(sets: Iterable[DataSet]) -> list[str]:
+    """The distinct texts of some sets, in order of first appearance."""
+    return merge_equal(list(chain.from_iterable(map(texts_of, sets))))[0]
 
 
 def load_task(
@@ -107,13 +114,9 @@ def load_task(
         if wiki
         else None
     )
-    kept = {split: data.take(part, rows) for split, part in splits.items()}
-    return ReducedTask(
-        name,
-        kept,
-        {split: len(part) for split, part in splits.items()},
-        wiki=corpus,
-    )
+    drawn = {split: data.take(rows_of_split, rows) for split, rows_of_split in splits.items()}
+    available = {split: len(rows_of_split) for split, rows_of_split in splits.items()}
+    return ReducedTask(name, drawn, available, wiki=corpus)
 
 
 def in_folds(task: ReducedTask, k: int) -> ReducedTask:
@@ -123,20 +126,19 @@ def in_folds(task: ReducedTask, k: int) -> ReducedTask:
     if k < 2:
         raise InputError(f"folds is {k}: expected 2 or more parts, or 0 for the test split alone")
     splits: list[Any] = list(task.splits.values())
-    columns = {name: [getattr(part, name) for part in splits] for name in splits[0].groups[0]}
-    joined = {
-        name: np.concatenate(c) if name == "scores" else tuple(chain(*c))
-        for name, c in columns.items()
-    }
+    joined: dict[str, Any] = {}
+    for name in splits[0].groups[0]:
+        columns = [getattr(split, name) for split in splits]
+        joined[name] = np.concatenate(columns) if name == "scores" else tuple(chain(*columns))
     whole = replace(splits[0], **joined)
     labels = whole.scores.round() if isinstance(whole, ScoredPairs) else whole.labels
-    fold, parts = stratified_folds(labels, k, FOLDS_SEED), {}
+    fold, folds = stratified_folds(labels, k, FOLDS_SEED), {}
     for i in range(k):
-        at = {"test": fold == i, "dev": (fold == (i + 1) % k) & ("dev" in task.splits)}
-        rows = {**at, "train": ~at["test"] & ~at["dev"]}
-        kept = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
-        parts[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, kept, wiki=task.wiki)
-    return replace(task, folds=parts)
+        test, dev = fold == i, (fold == (i + 1) % k) & ("dev" in task.splits)
+        rows = {"test": test, "dev": dev, "train": ~test & ~dev}
+        of_fold = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
+        folds[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, of_fold, wiki=task.wiki)
+    return replace(task, folds=folds)
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Variant:
     """
 
     method: str
-    setting: str  # what rows say after `inductive, `
+    setting: str  # What rows say after `inductive, `
     params: Mapping[str, Any] = field(default_factory=dict)
     # Divide by √(2γ), γ = 1/D: what the Gaussian kernel multiplies small distances by
     rescale: bool = False
@@ -174,45 +176,48 @@ def lines_of(
     """
     for name in methods:
         one_of(name, list(METHODS), "method")
-    table, parts = encoder.embed(task.parts, store), list(task.folds.values()) or [task]
-    full, texts = table.X.shape[1], [part.judged_texts for part in parts]
-    X, places = (
-        [table[own] for own in texts],
-        [{text: i for i, text in enumerate(own)} for own in texts],
-    )
+    table, folds = encoder.embed(task.parts, store), list(task.folds.values()) or [task]
+    full, texts = table.X.shape[1], [fold.judged_texts for fold in folds]
+    X = [table[of_fold] for of_fold in texts]
+    indices = [dict(zip(of_fold, range(len(of_fold)), strict=True)) for of_fold in texts]
     sizes = dict.fromkeys(METHODS, dims_of(full, dims))
     sizes["autoencoder"] = dims_of(full, trained_dims) if trained_dims else []
-    fits = {
-        s: [table[part.fit_texts(s)] for part in parts]
-        for s in dict.fromkeys(("inductive", *settings))
-    }
+    fits: dict[str, list[Array]] = {}
+    for setting in dict.fromkeys(("inductive", *settings)):
+        fits[setting] = [table[fold.fit_texts(setting)] for fold in folds]
 
     def line(method: str, dim: int, Ys: Iterable[Array], setting: str = "") -> Line:
-        tables = [TextTable(index, Y) for index, Y in zip(places, Ys, strict=True)]
+        tables = [TextTable(index, Y) for index, Y in zip(indices, Ys, strict=True)]
         by_task = dict(zip(task.folds, tables, strict=True)) if task.folds else tables[0]
         return Line(method, dim, by_task, setting, backbone=encoder.name)
 
     yield line(FULL_SIZE, full, X)
-    kernels = {"kpca": {"kernel": kernel}}
-    plain = [
-        Variant(name, setting, kernels.get(name, {})) for setting in settings for name in methods
-    ]
-    plain = [each for each in plain if (each.method, each.setting) != ("autoencoder", "wiki")]
-    for each in (
-        *plain,
-        *(replace(variant, setting=f"inductive, {variant.setting}") for variant in variants),
-    ):
-        pairs, factor = (
-            zip(fits[each.setting.split(",")[0]], X, strict=True),
-            np.sqrt(full / 2) if each.rescale else 1,
-        )
-        made = (
-            reduced(each.method, *pair, sizes[each.method], store, seed=seed, **each.params)
-            for pair in pairs
-        )
-        for of_parts in zip(*made, strict=True):
-            Ys = [Y * np.float32(factor) for _, Y in of_parts]
-            yield line(METHODS[each.method], of_parts[0][0], Ys, each.setting)
+    for way in _fitted(methods, settings, kernel, variants):
+        reductions = []
+        for X_fit, X_fold in zip(fits[way.setting.split(",")[0]], X, strict=True):
+            options = {"seed": seed, **way.params}
+            reductions.append(
+                reduced(way.method, X_fit, X_fold, sizes[way.method], store, **options)
+            )
+        factor = np.float32(np.sqrt(full / 2) if way.rescale else 1)
+        for of_folds in zip(*reductions, strict=True):
+            Ys = [Y * factor for _, Y in of_folds]
+            yield line(METHODS[way.method], of_folds[0][0], Ys, way.setting)
+
+
+def _fitted(
+    methods: Sequence[str],
+    settings: Sequence[str],
+    kernel: str,
+    variants: Sequence[Variant],
+) -> Iterator[Variant]:
+    """Every method in every setting, then the variants; none trains the autoencoder on `wiki`."""
+    for setting in settings:
+        for name in methods:
+            if (name, setting) != ("autoencoder", "wiki"):
+                yield Variant(name, setting, {"kernel": kernel} if name == "kpca" else {})
+    for variant in variants:
+        yield replace(variant, setting=f"inductive, {variant.setting}")
 
 
 def compared(line: Line, other: Line) -> bool:
@@ -242,16 +247,15 @@ def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
 
     def over_folds(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
         options: dict[str, Any] = {"store": store, "protocol": protocol, "seed": seed}
-        found = [
-            [stored_classification(x.on(n), n, p, **options) for n, p in task.folds.items()]
-            for x in lines
-        ]
-        right = [np.concatenate([score.items for score in scores]) for scores in found]
-        yield Judged(
-            "accuracy",
-            mean_draws(right, seed=seed),
-            float(np.mean([s.floor for s in found[0]])),
-        )
+        right, floors = [], []
+        for line in lines:
+            scores = [
+                stored_classification(line.on(name), name, fold, **options)
+                for name, fold in task.folds.items()
+            ]
+            right.append(np.concatenate([score.items for score in scores]))
+            floors.append(float(np.mean([score.floor for score in scores])))
+        yield Judged("accuracy", mean_draws(right, seed=seed), floors[0])
 
     return (
         by_kind(store, protocol=protocol)
@@ -277,8 +281,11 @@ def reduced_rows(
     frame = score_rows(lines, {task.name: task}, scorer, contrasts=[compared], **options)
     sides = frame["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
     frame.loc[(sides[0] == sides[1]).fillna(False), "setting"] = BETWEEN
-    part = next(iter(task.folds.values()), task)
-    fitted = {s: len(part.fit_texts(s)) for s in SETTINGS if s != "wiki" or task.wiki is not None}
+    first_fold = next(iter(task.folds.values()), task)
+    fitted = {}
+    for setting in SETTINGS:
+        if setting != "wiki" or task.wiki is not None:
+            fitted[setting] = len(first_fold.fit_texts(setting))
     counts = [fitted.get(str(setting).split(",")[0]) for setting in frame["setting"]]
     return frame.assign(n_train=pd.array(counts, dtype="Int64"))
 
@@ -291,10 +298,11 @@ def _curves(
     """Scores (methods, sizes) at the sizes that all of them have; `place` says where each method
     and size stands.
     """
-    dims = sorted(
-        set.intersection(*({dim for name, dim in place if name == method} for method in methods))
-    )
-    return scores[np.array([[place[method, dim] for dim in dims] for method in methods], dtype=int)]
+    dims = {dim for _, dim in place}
+    for method in methods:
+        dims &= {dim for name, dim in place if name == method}
+    places = [[place[method, dim] for dim in sorted(dims)] for method in methods]
+    return scores[np.array(places, dtype=int)]
 
 
 def curve_rows(
@@ -314,50 +322,80 @@ def curve_rows(
     have. Over all encoders together (published ones, if there are two), settings and sizes:
     `ranks_behind_pca`, a method's mean rank among the five less PCA's.
     """
-    of_five = [line for line in lines if line.method in ZHANG_METHODS and line.setting in WITHIN]
+    of_five = [line for line in lines if line.method in ZHANG_METHODS]
+    of_five = [line for line in of_five if line.setting in WITHIN]
     if not of_five:
         return make_rows([])
     (judged,) = _scorer(task, store, protocol)(of_five, task, int(shared["seed"]))
-    common, first = {"dataset": task.name, "readout": "encoder"}, ZHANG_METHODS[0]
+    places: dict[tuple[str | None, str], dict[tuple[str, Any], int]] = {}
+    for i, line in enumerate(of_five):
+        places.setdefault((line.backbone, line.setting), {})[line.method, line.dim] = i
     rows: list[dict[str, Any]] = []
     ranks: dict[str, list[Resampled]] = {}
-    for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in of_five):
-        own = enumerate(of_five)
-        place = {
-            (x.method, x.dim): i for i, x in own if (x.backbone, x.setting) == (backbone, setting)
-        }
-        methods = [name for name in ZHANG_METHODS if any(name == method for method, _ in place)]
-        together, said = _curves(judged.scores, place, methods), {}
-        five = len(methods) == len(ZHANG_METHODS) and together.value.size > 0
-        if together.value.shape[1] > 2:
-            jumps = together.map(np.diff, axis=-1).map(np.std, axis=-1)
-            said = {(name, "roughness"): jumps[k] for k, name in enumerate(methods)}
-            if five:
-                k = methods.index(AUTOENCODER)
-                roughest = jumps.map(np.delete, k, axis=-1).map(np.max, axis=-1)
-                said[f"{AUTOENCODER} − others", "roughness_lead"] = jumps[k] - roughest
-        if five:
+    for (backbone, setting), place in places.items():
+        present = {method for method, _ in place}
+        methods = [name for name in ZHANG_METHODS if name in present]
+        together = _curves(judged.scores, place, methods)
+        all_five = len(methods) == len(ZHANG_METHODS) and together.value.size > 0
+        if all_five:
             ranked = together.map(lambda scores: rankdata(-scores, axis=-2).mean(-1))
             ranks.setdefault(str(backbone), []).append(ranked)
-        for name in methods[1:] if first in methods else []:
-            both = _curves(judged.scores, place, [first, name])
-            if both.value.size:
-                said[name, DISTANCE] = both.map(
-                    lambda scores: np.abs(np.diff(scores, axis=-2)).mean((-1, -2))
-                )
-        at = {**common, "backbone": backbone, "setting": setting}
-        rows += [
-            {**at, "method": name, "metric": metric, **e.columns}
-            for (name, metric), e in said.items()
-        ]
+        shapes = _roughness(together, methods, all_five) | _distances(judged.scores, place, methods)
+        for (name, metric), shape in shapes.items():
+            about = {"backbone": backbone, "setting": setting, "method": name, "metric": metric}
+            rows.append({**about, **shape.columns})
+    common = {"dataset": task.name, "readout": "encoder"}
+    return make_rows([*rows, *_rank_rows(ranks)], **{**shared, **common})
+
+
+def _roughness(
+    together: Resampled,
+    methods: Sequence[str],
+    all_five: bool,
+) -> dict[tuple[str, str], Resampled]:
+    """By method and metric: how rough each curve is, and how much rougher the autoencoder's is than
+    the roughest of the other four; nothing of fewer than three sizes.
+    """
+    if together.value.shape[1] < 3:
+        return {}
+    jumps = together.map(np.diff, axis=-1).map(np.std, axis=-1)
+    roughness = {(name, "roughness"): jumps[k] for k, name in enumerate(methods)}
+    if all_five:
+        k = methods.index(AUTOENCODER)
+        roughest = jumps.map(np.delete, k, axis=-1).map(np.max, axis=-1)
+        roughness[f"{AUTOENCODER} − others", "roughness_lead"] = jumps[k] - roughest
+    return roughness
+
+
+def _distances(
+    scores: Resampled,
+    place: Mapping[tuple[str, Any], int],
+    methods: Sequence[str],
+) -> dict[tuple[str, str], Resampled]:
+    """By method and metric: how far each curve is from the first method's, PCA's, if that is
+    there.
+    """
+    first = ZHANG_METHODS[0]
+    distances: dict[tuple[str, str], Resampled] = {}
+    for name in methods[1:] if first in methods else []:
+        pair = _curves(scores, place, [first, name])
+        if pair.value.size:
+            distances[name, DISTANCE] = pair.map(
+                lambda scores: np.abs(np.diff(scores, axis=-2)).mean((-1, -2))
+            )
+    return distances
+
+
+def _rank_rows(ranks: Mapping[str, Sequence[Resampled]]) -> Iterator[dict[str, Any]]:
+    """Each method's mean rank less PCA's, over the published encoders if they are two, else over
+    all; nothing of a single one.
+    """
     published = [name for name in ranks if not name.startswith("repro")]
     encoders = sorted(published if len(published) > 1 else ranks)
-    if len(encoders) > 1:
-        parts = [ranked for name in encoders for ranked in ranks[name]]
-        overall = replace(Resampled.averaged(parts), n=parts[0].n)  # all on the same items
-        at = {**common, "setting": ", ".join(encoders)}
-        for k, name in enumerate(ZHANG_METHODS[1:], start=1):
-            rows.append(
-                {**at, "method": name, "metric": RANKS, **(overall[k] - overall[0]).columns}
-            )
-    return make_rows(rows, **shared)
+    if len(encoders) < 2:
+        return
+    ranked = list(chain.from_iterable(ranks[name] for name in encoders))
+    overall = replace(Resampled.averaged(ranked), n=ranked[0].n)  # All on the same items
+    for k, name in enumerate(ZHANG_METHODS[1:], start=1):
+        about = {"setting": ", ".join(encoders), "method": name, "metric": RANKS}
+        yield {**about, **(overall[k] - overall[0]).columns}
