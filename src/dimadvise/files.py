@@ -138,8 +138,8 @@ class Vectors(ABC):
         return (self.take(rows[start : start + size]) for start in range(0, len(rows), size))
 
     def ids(self, start: int, stop: int) -> list[Name]:
-        """What names the rows from `start` to before `stop`, where there is an `id_column`."""
-        raise NotImplementedError(f"{self.name} has no column that names its rows")
+        """What names the rows from `start` to before `stop`; nothing without an `id_column`."""
+        return []
 
     @abstractmethod
     def _take(self, rows: Rows) -> Any:

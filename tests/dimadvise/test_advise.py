@@ -360,14 +360,20 @@ def test_an_encoder_brings_the_evidence_of_its_texts():
     )
 
 
-def test_the_command_measures_and_writes(tmp_path, repro):
+def write_graded(folder):
+    """A cloud as X.npy, and grades of its pairs as pairs.tsv."""
     X = cloud(400)
     pairs = graded(X)
-    np.save(tmp_path / "X.npy", X)
-    lines = [
-        f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)
-    ]
-    (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
+    np.save(folder / "X.npy", X)
+    lines = ["row1\trow2\tscore"]
+    for first, second, grade in zip(pairs.first, pairs.second, pairs.grades, strict=True):
+        lines.append(f"{first}\t{second}\t{grade}")
+    (folder / "pairs.tsv").write_text("\n".join(lines) + "\n")
+    return X
+
+
+def test_the_command_measures_and_writes(tmp_path, repro):
+    write_graded(tmp_path)
     arguments = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
     assert "with 95 % confidence at least 90 %" in repro(*arguments, "--output", out).out
@@ -526,13 +532,7 @@ def test_no_answer_is_dominated_whatever_the_table_holds(table):
 
 
 def test_labels_choose_what_bytes_hold_and_levels_are_obeyed(tmp_path, repro):
-    X = cloud(400)
-    pairs = graded(X)
-    np.save(tmp_path / "X.npy", X)
-    lines = [
-        f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)
-    ]
-    (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
+    write_graded(tmp_path)
     out = tmp_path / "out"
     given = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--output", out]
     fewer = ["--levels", "int8", "int4", "--dims", 32, 16, 8, 6, 4]

@@ -177,7 +177,12 @@ def test_packed_bits_are_noticed(X):
 @pytest.mark.parametrize("middle", [0, 30, 64, 100, 128])
 def test_numbers_of_eight_bits_are_not_taken_for_packed_bits(spread, middle):
     numbers = middle + spread * RNG.normal(size=(1500, 40)) + 10 * RNG.normal(size=40)
-    refuse_packed_bits(in_memory(rounded(numbers, np.uint8)))
-    refuse_packed_bits(in_memory(rounded(numbers - 128, np.int8)))
-    # As SIFT has them
-    refuse_packed_bits(in_memory(rounded(spread * RNG.exponential(size=(1500, 40)), np.uint8)))
+    as_sift_has_them = spread * RNG.exponential(size=(1500, 40))
+    for values, kind in (
+        (numbers, np.uint8),
+        (numbers - 128, np.int8),
+        (as_sift_has_them, np.uint8),
+    ):
+        X = rounded(values, kind)
+        assert not looks_packed(X.astype(np.float32)), kind
+        refuse_packed_bits(in_memory(X))
