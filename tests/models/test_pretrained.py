@@ -413,3 +413,10 @@ def test_nan_weights_do_not_become_embeddings(copy):
         encoder.pooler.linear.bias[2] = float("nan")
     with pytest.raises(InputError, match="to 2 of 2 texts"):
         encoder.encode(["a", "a"])
+
+
+def test_a_manifest_that_we_did_not_write_checks_nothing_and_that_is_said(tiny, tmp_path, caplog):
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    (copy / "manifest.json").write_text('{"name": "of another tool"}')
+    assert len(SentenceEncoder.load(str(copy), pooling="mean").encode(["a word"])) == 1
+    assert "manifest.json is none that we wrote: no file is checked by it" in caplog.text

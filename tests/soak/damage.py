@@ -103,7 +103,9 @@ def tried(folder, read, rng, count, files="**/*", ways=ANY, spared="", shuffle=N
             shuffle()
         heard.clear()
         try:
-            silent = not same(read(), right) and not heard
+            # Who deletes a network's manifest says that changes to it are meant.
+            meant = "manifest.json missing" in faults and len(faults) > 1
+            silent = not same(read(), right) and not heard and not meant
             yield f"{' and '.join(faults)}: other values, in silence" if silent else ""
         except InputError:
             yield ""
@@ -192,7 +194,7 @@ def of_shards(m, rng, folder, count):
 
     def read(output):
         apply(m / "X.npy", m / "advice", output, rows_per_shard=200)
-        return [path.read_bytes() for path in sorted(output.glob("*.npy"))]
+        return [path.read_bytes() for path in sorted(output.glob("part-*.npy"))]
 
     return of_copy("shards", read, m, rng, folder, count)
 

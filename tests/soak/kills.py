@@ -31,7 +31,7 @@ TOY = {
     "dims}, lambda: dims, code='repro.store'))" + CELL % "print(sum(dims))",
 }
 # What notes say of time, and its digests
-TIMES = ("seconds", "seal", "ms", "resumed_at", "files", "measured")
+TIMES = ("seconds", "seal", "page", "ms", "resumed_at", "files", "measured")
 # A book is built page by page, and the note of shards names those there are
 GROWING = ("_build", "out/vectors.json")
 

@@ -307,6 +307,8 @@ def check_intact(folder: Path) -> None:
     way_out = f"copy the folder anew, or delete its {MANIFEST} if the change is meant"
     if not unchanged(manifest):
         raise InputError(f"{folder / MANIFEST} has changed since it was written: {way_out}")
+    if manifest and not is_sealed(manifest):
+        log.warning("%s is none that we wrote: no file is checked by it", folder / MANIFEST)
     files = manifest.get("files")
     # Else the manifest is none of ours
     for name, written in files.items() if isinstance(files, dict) else ():
