@@ -261,6 +261,8 @@ def pretrain(
     layers: int = 2,
     hidden_dim: int = 128,
     heads: int | None = None,
+    vocabulary: int = 8192,
+    max_length: int = 64,
     epochs: float = 1.25,
     learning_rate: float | None = None,
     batch_size: int = 256,
@@ -278,6 +280,8 @@ def pretrain(
         layers: transformer blocks.
         hidden_dim: hidden size D.
         heads: attention heads; by default one per 64 dims.
+        vocabulary: WordPieces, trained on the corpus; at most 65,536.
+        max_length: tokens kept of a sentence, and positions of the network.
         epochs: passes over the corpus.
         learning_rate: peak rate; by default 1e-3 for 2 layers, 5e-4 for more.
         batch_size: sentences per step.
@@ -306,6 +310,8 @@ def pretrain(
         layers=layers,
         hidden_dim=hidden_dim,
         heads=usual_heads if heads is None else heads,
+        vocabulary=vocabulary,
+        max_length=max_length,
         epochs=epochs,
         learning_rate=usual_rate if learning_rate is None else learning_rate,
         batch_size=batch_size,
@@ -322,11 +328,21 @@ def pretrain(
     key = digest(settings, code=(mlm.__name__,))
     store = Store()
     refuse_foreign(output, key, stored=store.folder("backbones", key).exists())
+    mlm.check_enough(texts.texts, config)
+
+    def tokenise(target: Path, work: Path) -> None:
+        mlm.tokenised(texts.texts, vocabulary, max_length).save(target)
 
     def make(target: Path, work: Path) -> None:
         torch.set_num_threads(cores)
+        # Apart, since a run that goes on would wait for them again
+        cut = {"vocabulary": vocabulary, "max_length": max_length}
+        asked = {"content": content, "sentences": sentences, **cut}
+        words = digest(asked, code=(mlm.__name__,))
+        tokens = store.get_or_make("tokens", words, tokenise, config=asked)
         how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
-        backbone, history, figures = mlm.pretrain(texts.texts, config, **how)
+        corpus_read = mlm.TokenisedCorpus.load(tokens.folder)
+        backbone, history, figures = mlm.pretrain(corpus_read, config, **how)
         made: dict[str, Any] = {
             "corpus": corpus,
             "source": texts.source,

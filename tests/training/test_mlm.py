@@ -18,6 +18,7 @@ from repro.training.mlm import (
     mask_tokens,
     mlm_loss,
     pretrain,
+    tokenised,
     train_wordpiece,
 )
 from repro.types import InputError
@@ -85,7 +86,8 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
     monkeypatch.setattr(mlm, "mlm_loss", watched)
     how = {"warmup": 0.2, "learning_rate": 3e-3, "save_every": 7, "bf16": True, "seed": 4}
     sizes = {"layers": 1, "hidden_dim": 16, "vocabulary": VOCABULARY, "batch_size": 128}
-    pretrain(sentences, PretrainConfig(**sizes, **how, mask_share=0.5))
+    corpus = tokenised(sentences, VOCABULARY, max_length=64)
+    pretrain(corpus, PretrainConfig(**sizes, **how, mask_share=0.5))
     assert seen["loop"] == LoopConfig(steps=4, betas=(0.9, 0.98), weight_decay=0.01, **how)
     shares = []
     for ids, mask, targets in seen["batches"]:
@@ -125,13 +127,12 @@ def test_pre_training_beats_counting_words_without_the_held_out_ones(sentences):
     }
     small = PretrainConfig(**sizes, epochs=3, learning_rate=5e-3, save_every=10, bf16=False)
     with pytest.raises(InputError, match="99 sentences: expected two batches"):
-        pretrain(sentences[:99], small)
+        pretrain(tokenised(sentences[:99], VOCABULARY, 32), small)
     with pytest.raises(InputError, match="hidden_dim is 32: expected a multiple of 3 heads"):
         PretrainConfig(**sizes | {"heads": 3})
-    whole, history, figures = pretrain(
-        data.load("wiki", source="microworld", limit=1600).texts,
-        small,
-    )
+    texts = data.load("wiki", source="microworld", limit=1600).texts
+    corpus = tokenised(texts, VOCABULARY, 32)
+    whole, history, figures = pretrain(corpus, small)
     assert history.losses[0] == pytest.approx(math.log(VOCABULARY), rel=0.03)
     assert figures["dev_loss"] < figures["unigram_loss"] < math.log(VOCABULARY)
     assert len(history.losses) == figures["steps"] == 147  # 1,584 sentences kept
@@ -139,3 +140,16 @@ def test_pre_training_beats_counting_words_without_the_held_out_ones(sentences):
     curve = loss_curve(history, points=7)
     assert [step for step, _ in curve] == [21 * i for i in range(1, 8)]
     assert np.mean([value for _, value in curve]) == pytest.approx(np.mean(history.losses))
+
+
+def test_a_tokenised_corpus_comes_back_from_its_folder_as_it_was(sentences, tmp_path):
+    corpus = tokenised(sentences, VOCABULARY, 12)
+    corpus.save(tmp_path)
+    again = mlm.TokenisedCorpus.load(tmp_path)
+    assert len(again) == len(corpus) == len(sentences)
+    assert max(corpus.lengths) == 12 and corpus.ids.dtype == np.uint16
+    for row in (0, 7, len(sentences) - 1):
+        alone = again.tokenizer.encode(sentences[row]).ids
+        assert again.sentences(np.array([row]))[0].tolist() == alone
+    with pytest.raises(InputError, match="vocabulary is 65537: expected 1 to 65536"):
+        PretrainConfig(vocabulary=65_537)

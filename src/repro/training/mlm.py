@@ -8,9 +8,9 @@ sentence objective, so that SimCSE has something to teach them.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
@@ -29,6 +30,7 @@ from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM
 
 from repro.data.sampling import bucketed_batches
+from repro.models.pretrained import default_device
 from repro.seeding import check_seed, make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError, check_dim, check_positive
@@ -38,8 +40,11 @@ IGNORED = -100
 """Target of a position that was not masked; gives no loss and no gradient."""
 LETTERS = 200
 """Single characters that the vocabulary keeps."""
+MOST_PIECES = 2**16
+"""What two bytes can number."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """Tokens that are no piece of a word: the padding first, the mask last."""
+TOKENIZER, TOKENS = "tokenizer.json", "tokens.safetensors"
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class PretrainConfig:
     layers: int = 2
     hidden_dim: int = 128
     heads: int = 2
-    vocabulary: int = 8192  # WordPiece entries, lower-cased
+    vocabulary: int = 8192  # WordPiece entries, lower-cased; at most 65,536
     max_length: int = 64  # Tokens kept of a sentence
     batch_size: int = 256  # Sentences per step
     epochs: float = 1.0
@@ -65,10 +70,45 @@ class PretrainConfig:
         check_positive(self, "learning_rate", "epochs")
         for name in ("layers", "hidden_dim", "heads", "vocabulary", "max_length", "batch_size"):
             check_dim(getattr(self, name), what=name)
+        check_dim(self.vocabulary, limit=MOST_PIECES, what="vocabulary")
         if self.hidden_dim % self.heads:
             raise InputError(
                 f"hidden_dim is {self.hidden_dim}: expected a multiple of {self.heads} heads"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class TokenisedCorpus:
+    """The tokens of a corpus, two bytes each so that millions of sentences fit, and what made
+    them.
+    """
+
+    tokenizer: Tokenizer
+    ids: NDArray[np.uint16]  # Of all sentences, one after the other
+    starts: NDArray[np.int64]  # (n + 1,): where each sentence begins in `ids`, and the end
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each sentence (n,)."""
+        return np.diff(self.starts)
+
+    def sentences(self, rows: Ids) -> list[NDArray[np.uint16]]:
+        """Tokens of the sentences in these rows."""
+        return [self.ids[self.starts[row] : self.starts[row + 1]] for row in rows]
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer and the tokens into an empty folder."""
+        self.tokenizer.save(str(folder / TOKENIZER))
+        save_file({"ids": self.ids, "starts": self.starts}, folder / TOKENS)
+
+    @classmethod
+    def load(cls, folder: Path) -> "TokenisedCorpus":
+        """What `save` has written."""
+        arrays = load_file(folder / TOKENS)
+        return cls(Tokenizer.from_file(str(folder / TOKENIZER)), arrays["ids"], arrays["starts"])
 
 
 @dataclass
@@ -88,7 +128,7 @@ class MaskedBert:
         bert.float()
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
-        self.tokenizer.save(str(folder / "tokenizer.json"))
+        self.tokenizer.save(str(folder / TOKENIZER))
         names = {
             f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")
         }
@@ -210,28 +250,25 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
 
 
 def pretrain(
-    sentences: Sequence[str],
+    corpus: TokenisedCorpus,
     config: PretrainConfig,
     *,
     state_path: Path | None = None,
     description: str = "training",
 ) -> tuple[MaskedBert, History, dict[str, float]]:
-    """The backbone with its tokenizer, its history, and final figures.
+    """The backbone with its tokenizer, its history, and final figures; on the accelerator, where
+    there is one.
 
     Every hundredth sentence is the dev set. Bars and messages call the training by its
     `description`.
     """
-    if len(sentences) < max(2 * config.batch_size, 100):
-        raise InputError(
-            f"{len(sentences)} sentences: expected two batches "
-            f"({2 * config.batch_size}), and 100 to hold one out"
-        )
-    tokenizer = train_wordpiece(sentences, config.vocabulary)
+    check_enough(corpus, config)
+    tokenizer = corpus.tokenizer
     backbone = make_bert(tokenizer, config)
-    tokens = _tokens_of(sentences, tokenizer, config)
-    rows = np.arange(len(sentences))
+    backbone.model.to(default_device())
+    rows = np.arange(len(corpus))
     held_out, learnt = rows[rows % 100 == 99], rows[rows % 100 != 99]
-    lengths = np.array([len(tokens[row]) for row in learnt])
+    lengths = corpus.lengths[learnt]
     per_epoch = len(learnt) // config.batch_size
 
     @lru_cache(maxsize=1)
@@ -239,7 +276,7 @@ def pretrain(
         return bucketed_batches(lengths, config.batch_size, seed=config.seed, epoch=epoch)
 
     def loss_of(members: Ids, *key: object) -> Tensor:
-        masked = masked_batch([tokens[row] for row in members], tokenizer, config, *key)
+        masked = masked_batch(corpus.sentences(members), tokenizer, config, *key)
         return mlm_loss(backbone, *(array.to(backbone.model.device) for array in masked))
 
     def loss_at(step: int) -> Tensor:
@@ -255,27 +292,36 @@ def pretrain(
             dev_losses.append(loss_of(held_out[start : start + 512], "dev", number).item())
     figures = {
         "dev_loss": float(np.mean(dev_losses)),
-        "unigram_loss": _unigram_loss(tokens, tokenizer),
+        "unigram_loss": _unigram_loss(corpus),
         "tokens_seen": float(lengths.mean() * config.batch_size * len(history.losses)),
-        "sentences": float(len(sentences)),
+        "sentences": float(len(corpus)),
         "steps": float(len(history.losses)),
         "seconds": history.seconds,
     }
     return backbone, history, figures
 
 
-def _tokens_of(
-    sentences: Sequence[str],
-    tokenizer: Tokenizer,
-    config: PretrainConfig,
-) -> list[NDArray[np.uint16]]:
-    """The tokens of every sentence, in two bytes each so that a corpus of millions fits."""
-    tokenizer.enable_truncation(config.max_length)
-    tokens = []
+def check_enough(sentences: Sized, config: PretrainConfig) -> None:
+    """Raise an InputError for a corpus that is too small to train on."""
+    if len(sentences) < max(2 * config.batch_size, 100):
+        raise InputError(
+            f"{len(sentences)} sentences: expected two batches "
+            f"({2 * config.batch_size}), and 100 to hold one out"
+        )
+
+
+def tokenised(sentences: Sequence[str], vocabulary: int, max_length: int) -> TokenisedCorpus:
+    """A corpus in the WordPieces of its own that it is trained on, cut to `max_length` tokens a
+    sentence.
+    """
+    tokenizer = train_wordpiece(sentences, vocabulary)
+    tokenizer.enable_truncation(max_length)
+    tokens: list[NDArray[np.uint16]] = []
     for start in range(0, len(sentences), 4096):
         for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096]):
             tokens.append(np.array(encoding.ids, np.uint16))
-    return tokens
+    starts = np.cumsum([0, *map(len, tokens)])
+    return TokenisedCorpus(tokenizer, np.concatenate(tokens), starts)
 
 
 def masked_batch(
@@ -301,9 +347,10 @@ def masked_batch(
     return [torch.from_numpy(array) for array in (inputs, mask.astype(np.int64), targets)]
 
 
-def _unigram_loss(tokens: Sequence[NDArray[np.uint16]], tokenizer: Tokenizer) -> float:
+def _unigram_loss(corpus: TokenisedCorpus) -> float:
     """Loss of guessing every word by how often it comes, whatever stands around it."""
-    counts = np.bincount(np.concatenate(tokens), minlength=tokenizer.get_vocab_size())
+    tokenizer = corpus.tokenizer
+    counts = np.bincount(corpus.ids, minlength=tokenizer.get_vocab_size())
     counts[np.array([tokenizer.token_to_id(name) for name in SPECIAL[:-1]])] = 0
     share = counts[counts > 0] / counts.sum()
     return float(-(share * np.log(share)).sum())
