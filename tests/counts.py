@@ -27,6 +27,7 @@ SRC = ROOT / "src"
 SKIP = re.compile("# fmt: " + "skip")
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 EXPLAINING = ("repro.papers", "repro.runs", "repro.report")
+OF_PAPERS = ("wang_", "zhang_", "sbertlp_", "ese_")
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:
@@ -143,7 +144,7 @@ def long_functions(trees: list[ast.Module]) -> tuple[int, int]:
 
 
 def figures() -> Iterator[tuple[str, float, float | None]]:
-    """Every figure: what it is, its value, and its budget; one that is to be reached is negative.
+    """Every figure: what it is, its value, and its budget.
 
     Budgets count nodes of syntax trees, which no layout makes fewer. Those of today leave a few per
     cent of room; what they are to become is said behind them.
@@ -169,8 +170,8 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     )
     yield "classes of src (to become 130)", classes, 186
     wide, tall = long_functions(list(trees.values()))
-    yield "functions of nine arguments or more (to become 4)", wide, 14
-    yield "functions over sixty lines (to become 0)", tall, 28
+    yield "functions of nine arguments or more", wide, 4
+    yield "functions over sixty lines (to become 0)", tall, 6
     yield "files of src", len(source), None
     yield "nodes of tests", nodes_of(tests), None
     yield (
@@ -200,13 +201,13 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
         name for name in functions if not used[name] and sum(name in own for own in named) == 1
     ]
     yield "functions of src that serve one page only", len(single), 25
-    counted = [
-        (shown, sum(bool(line.strip()) for line in code.splitlines()))
-        for own in cells.values()
-        for code, shown in own
-    ]
-    share = 100 * sum(n for shown, n in counted if shown) / sum(n for _, n in counted)
-    yield "% of the pages' code lines that are shown", round(share, 1), -60
+    longest, lines = "", 0
+    for page, own in cells.items():
+        code = "\n".join(code for code, shown in own if shown)
+        count = sum(bool(line.strip()) for line in code.splitlines())
+        if page.stem.startswith(OF_PAPERS) and count > lines:
+            longest, lines = page.stem, count
+    yield f"code lines that a page of a paper shows, most ({longest})", lines, 60
     exempted = sum(
         len(SKIP.findall(file.read_text(encoding="utf-8"))) for file in (*source, *tests)
     )
@@ -221,10 +222,8 @@ def main() -> int:
     """Print the figures; 1 if `--strict` is given and one is over its budget."""
     over = 0
     for what, value, budget in figures():
-        kept = budget is None or (value >= -budget if budget < 0 else value <= budget)
-        bound = (
-            "" if budget is None else f"  {'at least' if budget < 0 else 'at most'} {abs(budget):,}"
-        )
+        kept = budget is None or value <= budget
+        bound = "" if budget is None else f"  at most {budget:,}"
         say(f"{'' if kept else '!':<2}{what:<58}{value:>10,}{bound}")
         over += not kept
     return int(bool(over) and "--strict" in sys.argv[1:])

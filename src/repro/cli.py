@@ -1,5 +1,5 @@
 """The command `repro`: a verb is a function here or in `verbs_*.py`, its help the docstring, its
-options the arguments.
+options the arguments or the fields of the record that it takes.
 
 A user's mistake ends with exit code 2 and one message; heavy libraries load only in the verb that
 needs them.

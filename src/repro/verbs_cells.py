@@ -1,10 +1,11 @@
 """The verb of `repro` on long runs: `sweep` runs a page's cells in a local pool."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import tyro
 
@@ -15,6 +16,10 @@ Pairs = Annotated[
     tyro.conf.UseAppendAction[list[tuple[str, str]]],
     tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE"),
 ]
+Cell: TypeAlias = tuple[Path, Path, Mapping[str, Any], str]
+"""A notebook, where its run goes, its parameters, and when it was recorded, if it was."""
+Run: TypeAlias = tuple[str, str | None]
+"""The command of a run, and where its data came from."""
 
 
 def sweep(
@@ -47,76 +52,88 @@ def sweep(
             for a GPU.
         force: run every cell, recorded or not, as is due after a change of data or code.
     """
-    from repro import data
     from repro.book import notebook
-    from repro.config import PROFILES
     from repro.paths import inside, project_root
-    from repro.report.page import command
-    from repro.rows import read_recorded, results_folder
     from repro.seeding import cpu_count, environment
 
-    known: dict[tuple[str, str | None], str] = {}
-    for path in results_folder().glob("*.parquet"):
-        rows = read_recorded(path)[["command", "data_source", "commit", "created"]]
-        runs = rows.dropna(subset=["command", "data_source"]).drop_duplicates()
-        for told, place, made_by, created in runs.fillna("unknown").to_numpy():
-            made = f"{created[:10]}, commit {made_by or 'unknown'}"
-            known[told, place] = known[told, None] = made  # of pages whose source is no parameter
-    cells = []
+    known = _recorded_runs()
+    cells: list[Cell] = []
     for source, backbone, seed in product(map(notebook.locate, notebooks), backbones, seeds):
-        declared = notebook.parameters_of(source)
-        given: dict[str, Any] = {
-            "profile": profile,
-            "backbone": backbone,
-            "seed": seed,
-            "record": True,
-            **dict(p),
-        }
-        values = notebook.from_here(
-            notebook.validate(declared, given | ({"dims": list(dims)} if dims else {}))
-        )
-        told = command(
-            source.stem,
-            {name: values.get(name, each.default) for name, each in declared.items()},
-        )
-        place = values.get("source") or PROFILES[profile].source or data.default_source()
-        place = place if "source" in declared else None
-        target = inside(
-            project_root() / "runs" / source.stem,
-            f"{label_of(backbone)}-seed{seed}.ipynb",
-        )
+        given = {"profile": profile, "backbone": backbone, "seed": seed, "record": True, **dict(p)}
+        if dims:
+            given["dims"] = list(dims)
+        values = notebook.from_here(notebook.validate(notebook.parameters_of(source), given))
+        folder = project_root() / "runs" / source.stem
+        target = inside(folder, f"{label_of(backbone)}-seed{seed}.ipynb")
         is_asked_anyhow = force or Path(backbone).is_dir()
-        made = "" if is_asked_anyhow else known.get((told, place), "")
+        made = "" if is_asked_anyhow else known.get(_run_of(source, values, profile), "")
         cells.append((source, target, values, made))
     if not cells:
         raise InputError("nothing to run: give at least one notebook, backbone and seed")
     usual = min(2, cpu_count()) if profile == "embedded" else 1
     lanes = usual if workers is None else check_dim(workers, what="workers")
     share = str(max(1, cpu_count() // lanes))
-
-    def done(cell: tuple[Path, Path, dict[str, Any], str]) -> bool:
-        source, target, values, made = cell
-        if made:
-            way_out = "--force runs it again, as is due after a change of data or code"
-            say(f"recorded before: {target} ({made}; {way_out})")
-            return True
-        try:
-            notebook.run(source, target, values, forked=True)
-        except notebook.NotebookError as error:
-            place = notebook.failed_of(target)
-            complain(f"{error} (the notebook up to that cell is at {place})")
-            return False
-        except InputError as error:
-            complain(str(error))
-            return False
-        say(f"executed: {target}")
-        return True
-
     with (
         environment({"REPRO_THREADS": share, "OMP_NUM_THREADS": share}),
         ThreadPoolExecutor(lanes) as pool,
     ):
-        return int(not all([*pool.map(done, cells)]))
+        return int(not all([*pool.map(_is_done, cells)]))
+
+
+def _recorded_runs() -> dict[Run, str]:
+    """When, and from which commit, each recorded run was made; of pages whose source is no
+    parameter also without it.
+    """
+    from repro.rows import read_recorded, results_folder
+
+    known: dict[Run, str] = {}
+    for path in results_folder().glob("*.parquet"):
+        rows = read_recorded(path)[["command", "data_source", "commit", "created"]]
+        runs = rows.dropna(subset=["command", "data_source"]).drop_duplicates()
+        for told, place, made_by, created in runs.fillna("unknown").to_numpy():
+            made = f"{created[:10]}, commit {made_by or 'unknown'}"
+            known[told, place] = known[told, None] = made
+    return known
+
+
+def _run_of(source: Path, values: Mapping[str, Any], profile: str) -> Run:
+    """The command that a cell's rows name, and the source of its data where a page lets it be
+    chosen.
+    """
+    from repro.book.notebook import parameters_of
+    from repro.config import PROFILES
+    from repro.data import default_source
+    from repro.report.page import command
+
+    declared = parameters_of(source)
+    told = command(
+        source.stem,
+        {name: values.get(name, each.default) for name, each in declared.items()},
+    )
+    place = values.get("source") or PROFILES[profile].source or default_source()
+    return told, place if "source" in declared else None
+
+
+def _is_done(cell: Cell) -> bool:
+    """Run a cell that is not recorded; whether its rows are there then."""
+    from repro.book import notebook
+
+    source, target, values, made = cell
+    if made:
+        way_out = "--force runs it again, as is due after a change of data or code"
+        say(f"recorded before: {target} ({made}; {way_out})")
+        return True
+    try:
+        notebook.run(source, target, values, forked=True)
+    except notebook.NotebookError as error:
+        place = notebook.failed_of(target)
+        complain(f"{error} (the notebook up to that cell is at {place})")
+        return False
+    except InputError as error:
+        complain(str(error))
+        return False
+    say(f"executed: {target}")
+    return True
 
 
 def label_of(backbone: str) -> str:

@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -55,24 +55,9 @@ class Reading:
 ReadingOptions = Annotated[Reading, tyro.conf.arg(name="")]
 
 
-def encode(
-    encoder: str,
-    texts: Path,
-    output: Path,
-    readout: Literal["pooler", "encoder"] = "pooler",
-    layer: int | None = None,
-    dim: int | None = None,
-    reading: ReadingOptions = Reading(),
-    normalize: bool = False,
-    columns: tuple[str, ...] = (),
-) -> int:
-    """A float32 `.npy` matrix of embeddings, one row for each line of a text file, which may be
-    larger than memory.
-
-    A file is read twice, to check and count its lines and then block by block; equal texts of a
-    block are encoded once.
-
-    The prompt and truncate_dim of a published folder hold. Half precision is computed in float32.
+@dataclass(frozen=True)
+class Encoding:
+    """Which texts an encoder reads, and what of its output is kept.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
@@ -86,32 +71,52 @@ def encode(
         normalize: divide every row by its length, after cutting to `dim`.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as text=Body.
     """
+
+    encoder: str
+    texts: Path
+    output: Path
+    readout: Literal["pooler", "encoder"] = "pooler"
+    layer: int | None = None
+    dim: int | None = None
+    reading: ReadingOptions = Reading()
+    normalize: bool = False
+    columns: tuple[str, ...] = ()
+
+
+def encode(asked: Encoding) -> int:
+    """A float32 `.npy` matrix of embeddings, one row for each line of a text file, which may be
+    larger than memory.
+
+    A file is read twice, to check and count its lines and then block by block; equal texts of a
+    block are encoded once.
+
+    The prompt and truncate_dim of a published folder hold. Half precision is computed in float32.
+    """
     import numpy as np
 
     from repro import data
     from repro.terminal import progress_bar
     from repro.types import unit_rows
 
-    writable_file(output, texts)
-    lines = data.stream(str(texts), data.column_names(columns))
+    texts, dim = asked.texts, asked.dim
+    writable_file(asked.output, texts)
+    lines = data.stream(str(texts), data.column_names(asked.columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
-    network, line = encoder_named(encoder, reading, data.default_source())
+    network, line = encoder_named(asked.encoder, asked.reading, data.default_source())
+    read = {"readout": asked.readout, "layer": asked.layer}
     if line:
-        readout = "encoder"  # as the tables read a baseline, whatever it was trained with
+        read["readout"] = "encoder"  # as the tables read a baseline, whatever it was trained with
     else:
-        full = (
-            network.dim
-            if readout == "pooler" and layer in (None, network.n_layers)
-            else network.hidden_dim
-        )
+        pooled = asked.readout == "pooler" and asked.layer in (None, network.n_layers)
+        full = network.dim if pooled else network.hidden_dim
         check_dim(full if dim is None else dim, limit=full)  # before hours of work
     whole, done = count <= BLOCK, 0
     bar = progress_bar(total=count, desc="encoding", show=not whole)
-    with bar, replacing(output) as partial, partial.open("wb") as file:
+    with bar, replacing(asked.output) as partial, partial.open("wb") as file:
         for block in in_blocks(lines()):
             try:
-                X = network.encode(block, readout=readout, layer=layer, progress=whole)
+                X = network.encode(block, **read, progress=whole)
             except InputError as error:
                 since = f" (texts are numbered from text {done} of {texts} on)" if done else ""
                 raise InputError(f"{error}{since}") from error
@@ -119,7 +124,7 @@ def encode(
             if not file.tell():
                 header = {"descr": "<f4", "fortran_order": False, "shape": (count, X.shape[1])}
                 np.lib.format.write_array_header_1_0(file, header)
-            file.write(np.ascontiguousarray(unit_rows(X) if normalize else X, "<f4").data)
+            file.write(np.ascontiguousarray(unit_rows(X) if asked.normalize else X, "<f4").data)
             bar.update(len(block))
             done += len(block)
         if done != count:
@@ -128,7 +133,7 @@ def encode(
                 "give it again"
             )
     said = line or f"{network.texts_truncated} texts were cut"
-    say(f"{count} x {X.shape[1]} float32 -> {output}; {said}")
+    say(f"{count} x {X.shape[1]} float32 -> {asked.output}; {said}")
     return 0
 
 
@@ -159,25 +164,9 @@ def in_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
         yield block
 
 
-def evaluate(
-    encoder: str,
-    data: str,
-    task: Literal["sts", "classification"] = "sts",
-    dims: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--dim"])] = (),
-    layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = (),
-    readout: Literal["pooler", "encoder"] = "pooler",
-    reading: ReadingOptions = Reading(),
-    split: str | None = None,
-    text: Literal["senteval", "raw"] = "senteval",
-    aggregate: Literal["all", "mean", "wmean"] = "all",
-    protocol: Literal["logreg", "senteval"] = "logreg",
-    source: DataSource | None = None,
-    seed: int = 0,
-    rows: Path | None = None,
-    columns: tuple[str, ...] = (),
-) -> int:
-    """The score of an encoder on a dataset with its interval, at several layers and sizes from a
-    single pass.
+@dataclass(frozen=True)
+class Evaluation:
+    """Which encoder is judged, on what and how.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
@@ -201,32 +190,49 @@ def evaluate(
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating
             sentence1=Left.
     """
+
+    encoder: str
+    data: str
+    task: Literal["sts", "classification"] = "sts"
+    dims: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--dim"])] = ()
+    layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = ()
+    readout: Literal["pooler", "encoder"] = "pooler"
+    reading: ReadingOptions = Reading()
+    split: str | None = None
+    text: Literal["senteval", "raw"] = "senteval"
+    aggregate: Literal["all", "mean", "wmean"] = "all"
+    protocol: Literal["logreg", "senteval"] = "logreg"
+    source: DataSource | None = None
+    seed: int = 0
+    rows: Path | None = None
+    columns: tuple[str, ...] = ()
+
+
+def evaluate(asked: Evaluation) -> int:
+    """The score of an encoder on a dataset with its interval, at several layers and sizes from a
+    single pass.
+    """
     from repro.data import column_names, default_source
     from repro.runs.evaluate import encoder_rows, load_task
 
-    if rows is not None:
-        writable_file(rows, data)
+    if asked.rows is not None:
+        writable_file(asked.rows, asked.data)
     judged = load_task(
-        data,
-        task,
-        split=split,
-        text=text,
-        source=source,
-        columns=column_names(columns),
+        asked.data,
+        asked.task,
+        split=asked.split,
+        text=asked.text,
+        source=asked.source,
+        columns=column_names(asked.columns),
     )
-    network, line = encoder_named(encoder, reading, source or default_source())
-    if line:
-        readout = "encoder"  # as the tables read a baseline, whatever it was trained with
-    how: dict[str, Any] = {
-        "readout": readout,
-        "aggregate": aggregate,
-        "protocol": protocol,
-        "seed": seed,
-    }
-    how["line"] = line
-    frame = encoder_rows(network, encoder, judged, dims=dims, layers=layers, **how)
+    network, line = encoder_named(asked.encoder, asked.reading, asked.source or default_source())
+    # As the tables read a baseline, whatever it was trained with
+    how: dict[str, Any] = {"readout": "encoder" if line else asked.readout, "line": line}
+    for name in ("dims", "layers", "aggregate", "protocol", "seed"):
+        how[name] = getattr(asked, name)
+    frame = encoder_rows(network, asked.encoder, judged, **how)
     say(
-        f"{encoder} on {data} ({frame['data_source'].iloc[0]}, "
+        f"{asked.encoder} on {asked.data} ({frame['data_source'].iloc[0]}, "
         f"{frame['setting'].iloc[0]}), live, x100:"
     )
     for row in frame.itertuples():
@@ -235,10 +241,10 @@ def evaluate(
             if row.ci_low != row.ci_low
             else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
         )
-        layer = f"layer {row.layer:>3}  " if layers else ""
+        layer = f"layer {row.layer:>3}  " if asked.layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
-    if rows is not None:
-        with replacing(rows) as partial:
+    if asked.rows is not None:
+        with replacing(asked.rows) as partial:
             frame.to_parquet(partial, compression="zstd", index=False)
     return 0
 
@@ -412,9 +418,8 @@ def export(
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
     name = note.get("encoder") if encoder is None else encoder
     if name is None:
-        raise InputError(
-            "give --encoder, or with --reducer the folder that `repro advise --encoder` wrote"
-        )
+        folder = "the folder that `repro advise --encoder` wrote"
+        raise InputError(f"give --encoder, or with --reducer {folder}")
     if final_norm is not None and "encoder" in note:
         fitted_on = "the reducer was fitted on the encoder as it is"
         raise InputError(f"--final-norm {final_norm}: {fitted_on}; leave it out")
@@ -422,35 +427,33 @@ def export(
     network = SentenceEncoder.load(name, prompt=note.get("prompt"), **seen)
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
-        if network.pooling != note.get("pooling", network.pooling):
-            wrong = (
-                f"--pooling {network.pooling}: the reducer was fitted on {note['pooling']} pooling"
-            )
-            raise InputError(f"{wrong}; leave --pooling out")
-        fitted = network.backbone.layer_index(note.get("layer"))
-        if layer is not None and (asked := network.backbone.layer_index(layer)) != fitted:
-            wrong = (
-                f"--layer {asked}: the reducer was fitted on layer {fitted} of {network.n_layers}"
-            )
-            raise InputError(f"{wrong}; leave --layer out, or fit a reducer on that one")
-        layer = note.get("layer")
+        layer = fitted_layer(network, note, layer)
         if Path(name).name != Path(note["encoder"]).name:
-            complain(
-                f"warning: the reducer was fitted on {note['encoder']}, and is put behind {name}"
-            )
-    unit = bool(note.get("unit_rows"))
-    export_folder(
-        network,
-        output,
-        layer=layer,
-        dim=dim,
-        reducer=map_,
-        unit_rows=unit,
-        normalize=normalize,
-    )
+            fitted = f"the reducer was fitted on {note['encoder']}"
+            complain(f"warning: {fitted}, and is put behind {name}")
+    ending: dict[str, Any] = {
+        "reducer": map_,
+        "unit_rows": bool(note.get("unit_rows")),
+        "normalize": normalize,
+    }
+    export_folder(network, output, layer=layer, dim=dim, **ending)
     megabytes = sum(path.stat().st_size for path in output.rglob("*") if path.is_file()) / 1e6
-    say(
-        f"{output}: {network.n_layers} layers, {megabytes:.1f} MB; "
-        f"SentenceTransformer({str(output)!r}) loads it"
-    )
+    layers = f"{network.n_layers} layers, {megabytes:.1f} MB"
+    say(f"{output}: {layers}; SentenceTransformer({str(output)!r}) loads it")
     return 0
+
+
+def fitted_layer(network: Any, note: Mapping[str, Any], layer: int | None) -> int | None:
+    """The layer that a reducer was fitted on, by its note; another one, or another pooling, is
+    refused.
+    """
+    if network.pooling != note.get("pooling", network.pooling):
+        fitted = f"the reducer was fitted on {note['pooling']} pooling"
+        raise InputError(f"--pooling {network.pooling}: {fitted}; leave --pooling out")
+    number = network.backbone.layer_index(note.get("layer"))
+    asked = number if layer is None else network.backbone.layer_index(layer)
+    if asked != number:
+        fitted = f"the reducer was fitted on layer {number} of {network.n_layers}"
+        way_out = "leave --layer out, or fit a reducer on that one"
+        raise InputError(f"--layer {asked}: {fitted}; {way_out}")
+    return note.get("layer")

@@ -3,8 +3,9 @@
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -31,6 +32,8 @@ T = TypeVar("T")
 # Its help says what happens without it
 Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
 if TYPE_CHECKING:
+    from repro.training.mlm import PretrainConfig, TokenisedCorpus
+
     Preset: TypeAlias = str
     Form: TypeAlias = str
 else:  # what may be chosen is what there is
@@ -169,28 +172,9 @@ def copy_encoder(source: Path, target: Path) -> None:
     copy_folder(source, target)
 
 
-def train(
-    backbone: str = "repro-tiny",
-    dims: tuple[int, ...] = (),
-    output: Path | None = None,
-    objective: ObjectiveName = "simcse",
-    difference: Literal["abs", "signed"] | None = None,
-    layers: int | None = None,
-    sentences: int | None = None,
-    learning_rate: float | None = None,
-    batch_size: int | None = None,
-    dropout: float | None = None,
-    epochs: float | None = None,
-    pooling: Pooling | None = None,
-    activation: Activation | None = None,
-    scaling: Annotated[ScalingOptions, tyro.conf.arg(name="")] = ScalingOptions(),
-    source: DataSource | None = None,
-    profile: ProfileName = "embedded",
-    seed: int = 0,
-    workers: int | None = None,
-) -> int:
-    """Encoders of your own, trained end to end; a stopped run goes on when the same command is
-    given again.
+@dataclass(frozen=True)
+class Training:
+    """Which encoders are trained, on what and how.
 
     Args:
         backbone: shipped name, local folder or hub id.
@@ -218,30 +202,53 @@ def train(
         seed: of weights, dropout and data order.
         workers: processes side by side; by default one per core.
     """
-    given = locals()
+
+    backbone: str = "repro-tiny"
+    dims: tuple[int, ...] = ()
+    output: Path | None = None
+    objective: ObjectiveName = "simcse"
+    difference: Literal["abs", "signed"] | None = None
+    layers: int | None = None
+    sentences: int | None = None
+    learning_rate: float | None = None
+    batch_size: int | None = None
+    dropout: float | None = None
+    epochs: float | None = None
+    pooling: Pooling | None = None
+    activation: Activation | None = None
+    scaling: Annotated[ScalingOptions, tyro.conf.arg(name="")] = ScalingOptions()
+    source: DataSource | None = None
+    profile: ProfileName = "embedded"
+    seed: int = 0
+    workers: int | None = None
+
+
+def train(asked: Training) -> int:
+    """Encoders of your own, trained end to end; a stopped run goes on when the same command is
+    given again.
+    """
     from repro import config
     from repro.data import default_source
     from repro.runs.cell import cell_key, train_all
     from repro.store import Store
 
+    given, output = vars(asked), asked.output
     if output is not None:
         writable_folder(output)
-    refuse_unread(objective, given | asdict(scaling))
-    settings = {name: given[name] for name in TRAINED} | scaling.settings()
-    settings["source"] = source or config.PROFILES[profile].source or default_source()
-    base = config.profile(profile, **settings).train
-    configs = trainings(base, dims)
+    refuse_unread(asked.objective, given | asdict(asked.scaling))
+    settings = {name: given[name] for name in TRAINED} | asked.scaling.settings()
+    usual_source = config.PROFILES[asked.profile].source or default_source()
+    settings["source"] = asked.source or usual_source
+    base = config.profile(asked.profile, **settings).train
+    configs = trainings(base, asked.dims)
     if output is not None:
         for folder, config_of_one in configs.items():
             key = cell_key(config_of_one)
             stored = Store().folder("encoders", key).exists()
             refuse_foreign(output / folder, key, stored=stored)
     readout = base.checkpoint_by if objective_of(base).pooler else "encoder"
-    for folder, cell in zip(
-        configs,
-        train_all(list(configs.values()), Store(), workers=workers),
-        strict=True,
-    ):
+    cells = train_all(list(configs.values()), Store(), workers=asked.workers)
+    for folder, cell in zip(configs, cells, strict=True):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
         state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"
         place = cell.folder if output is None else output / folder
@@ -255,24 +262,9 @@ def train(
     return 0
 
 
-def pretrain(
-    corpus: str = "wiki",
-    output: Path = Path("runs/repro-tiny"),
-    layers: int = 2,
-    hidden_dim: int = 128,
-    heads: int | None = None,
-    vocabulary: int = 8192,
-    max_length: int = 64,
-    epochs: float = 1.25,
-    learning_rate: float | None = None,
-    batch_size: int = 256,
-    sentences: int | None = None,
-    threads: int | None = None,
-    source: DataSource | None = None,
-    seed: int = 0,
-) -> int:
-    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is
-    given again.
+@dataclass(frozen=True)
+class Pretraining:
+    """Which network is pre-trained, on what and how.
 
     Args:
         corpus: dataset name or a text file with one sentence per line.
@@ -291,91 +283,140 @@ def pretrain(
             microworld.
         seed: of weights, masks and data order.
     """
-    import torch
 
+    corpus: str = "wiki"
+    output: Path = Path("runs/repro-tiny")
+    layers: int = 2
+    hidden_dim: int = 128
+    heads: int | None = None
+    vocabulary: int = 8192
+    max_length: int = 64
+    epochs: float = 1.25
+    learning_rate: float | None = None
+    batch_size: int = 256
+    sentences: int | None = None
+    threads: int | None = None
+    source: DataSource | None = None
+    seed: int = 0
+
+
+def pretrain(asked: Pretraining) -> int:
+    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is
+    given again.
+    """
     from repro import data
     from repro.data.samples import fingerprint
     from repro.digests import digest
-    from repro.paths import ASSETS, read_json, write_text
-    from repro.rows import commit, hardware, versions
+    from repro.paths import read_json
+    from repro.rows import hardware
     from repro.seeding import cpu_count
-    from repro.store import STATE, Store
+    from repro.store import Store
     from repro.training import mlm
 
-    usual_heads = max(1, hidden_dim // 64)
-    while hidden_dim % usual_heads:
-        usual_heads -= 1
-    usual_rate = 1e-3 if layers <= 2 else 5e-4
-    config = mlm.PretrainConfig(
-        layers=layers,
-        hidden_dim=hidden_dim,
-        heads=usual_heads if heads is None else heads,
-        vocabulary=vocabulary,
-        max_length=max_length,
-        epochs=epochs,
-        learning_rate=usual_rate if learning_rate is None else learning_rate,
-        batch_size=batch_size,
-        save_every=1000,
-        seed=seed,
-    )
-    cores = check_dim(cpu_count() if threads is None else threads, what="threads")
-    writable_folder(output)
-    texts = data.load(corpus, source=source, limit=sentences)
+    config = _network_asked(asked)
+    cores = check_dim(cpu_count() if asked.threads is None else asked.threads, what="threads")
+    writable_folder(asked.output)
+    texts = data.load(asked.corpus, source=asked.source, limit=asked.sentences)
     if not isinstance(texts, data.Corpus):
-        raise InputError(f"{corpus!r} is not a corpus of plain sentences")
-    content = fingerprint(corpus, texts.source)
-    settings = {"config": asdict(config), "content": content, "sentences": sentences}
+        raise InputError(f"{asked.corpus!r} is not a corpus of plain sentences")
+    content = fingerprint(asked.corpus, texts.source)
+    settings = {"config": asdict(config), "content": content, "sentences": asked.sentences}
     key = digest(settings, code=(mlm.__name__,))
     store = Store()
-    refuse_foreign(output, key, stored=store.folder("backbones", key).exists())
+    refuse_foreign(asked.output, key, stored=store.folder("backbones", key).exists())
     mlm.check_enough(texts.texts, config)
 
-    def tokenise(target: Path, work: Path) -> None:
-        mlm.tokenised(texts.texts, vocabulary, max_length).save(target)
+    def tokens() -> mlm.TokenisedCorpus:
+        # Apart from the network, since a run that goes on would wait for them again
+        cut = {"vocabulary": asked.vocabulary, "max_length": asked.max_length}
+        named = {"content": content, "sentences": asked.sentences, **cut}
+        made = store.get_or_make(
+            "tokens",
+            digest(named, code=(mlm.__name__,)),
+            lambda target, work: mlm.tokenised(texts.texts, **cut).save(target),
+            config=named,
+        )
+        return mlm.TokenisedCorpus.load(made.folder)
 
-    def make(target: Path, work: Path) -> None:
-        torch.set_num_threads(cores)
-        # Apart, since a run that goes on would wait for them again
-        cut = {"vocabulary": vocabulary, "max_length": max_length}
-        asked = {"content": content, "sentences": sentences, **cut}
-        words = digest(asked, code=(mlm.__name__,))
-        tokens = store.get_or_make("tokens", words, tokenise, config=asked)
-        how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
-        corpus_read = mlm.TokenisedCorpus.load(tokens.folder)
-        backbone, history, figures = mlm.pretrain(corpus_read, config, **how)
-        made: dict[str, Any] = {
-            "corpus": corpus,
-            "source": texts.source,
-            "content": content,
-            "hardware": hardware(),
-            "threads": cores,
-            "command": " ".join(sys.argv[1:]),
-        }
-        note = {
-            "config": asdict(config),
-            "figures": figures,
-            "loss_curve": mlm.loss_curve(history),
-            **made,
-        }
-        told: dict[str, Any] = {
-            "versions": versions(),
-            "commit": commit(),
-            "sentences": len(texts),
-            "steps": int(figures["steps"]),
-            "minutes": figures["seconds"] / 60,
-            "tokens_seen": figures["tokens_seen"] / 1e6,
-        }
-        backbone.save(target)
-        write_text(target / CARD, json.dumps(note))
-        card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
-        write_text(target / "README.md", card.format(**asdict(config) | figures | made | told))
-
+    origin = {
+        "corpus": asked.corpus,
+        "source": texts.source,
+        "content": content,
+        "hardware": hardware(),
+        "threads": cores,
+        "command": " ".join(sys.argv[1:]),
+    }
+    make = partial(_make_network, tokens=tokens, config=config, origin=origin)
     network = store.get_or_make("backbones", key, make, config=settings)
-    copy_encoder(network.folder, output)
+    copy_encoder(network.folder, asked.output)
     figures = read_json(network.folder / CARD)["figures"]
     state = "found in the store" if network.hit else f"trained in {network.seconds:.0f} s"
     say(
-        f"{output}: {state}; dev loss {figures['dev_loss']:.3f} after "
+        f"{asked.output}: {state}; dev loss {figures['dev_loss']:.3f} after "
         f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
     )
     return 0
+
+
+def _network_asked(asked: Pretraining) -> "PretrainConfig":
+    """What is trained: heads of 64 dims, as far as they fit, and a usual rate where none is
+    given.
+    """
+    from repro.training.mlm import PretrainConfig
+
+    heads = max(1, asked.hidden_dim // 64)
+    while asked.hidden_dim % heads:
+        heads -= 1
+    usual_rate = 1e-3 if asked.layers <= 2 else 5e-4
+    return PretrainConfig(
+        layers=asked.layers,
+        hidden_dim=asked.hidden_dim,
+        heads=heads if asked.heads is None else asked.heads,
+        vocabulary=asked.vocabulary,
+        max_length=asked.max_length,
+        epochs=asked.epochs,
+        learning_rate=usual_rate if asked.learning_rate is None else asked.learning_rate,
+        batch_size=asked.batch_size,
+        save_every=1000,
+        seed=asked.seed,
+    )
+
+
+def _make_network(
+    target: Path,
+    work: Path,
+    *,
+    tokens: Callable[[], "TokenisedCorpus"],
+    config: "PretrainConfig",
+    origin: dict[str, Any],
+) -> None:
+    """Pre-train a network into a folder, with a card for readers and one for programs."""
+    import torch
+
+    from repro.paths import ASSETS, write_text
+    from repro.rows import commit, versions
+    from repro.store import STATE
+    from repro.training import mlm
+
+    torch.set_num_threads(origin["threads"])
+    corpus = tokens()
+    how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
+    backbone, history, figures = mlm.pretrain(corpus, config, **how)
+    note = {
+        "config": asdict(config),
+        "figures": figures,
+        "loss_curve": mlm.loss_curve(history),
+        **origin,
+    }
+    told = {
+        "versions": versions(),
+        "commit": commit(),
+        "sentences": len(corpus),
+        "steps": int(figures["steps"]),
+        "minutes": figures["seconds"] / 60,
+        "tokens_seen": figures["tokens_seen"] / 1e6,
+    }
+    backbone.save(target)
+    write_text(target / CARD, json.dumps(note))
+    card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
+    write_text(target / "README.md", card.format(**asdict(config) | figures | origin | told))

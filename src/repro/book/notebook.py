@@ -445,15 +445,14 @@ def run(
                 f"{path} is not an executed notebook as a run left it: move or delete "
                 "it, or give another --output"
             )
-    target = failed
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
     places = [*_roots_around(source.resolve()), source.resolve().parent]
     # Papermill reports each file it touches and warns of types it cannot read; ours were checked
     # above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    try:
-        executed = papermill.execute_notebook(
+    with _told(source, timeout), _kept(partial, output, failed):
+        return papermill.execute_notebook(
             node,
             partial,
             parameters=values,
@@ -465,8 +464,13 @@ def run(
             stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
             cwd=places[0],
         )
-        target = output
-        return executed
+
+
+@contextlib.contextmanager
+def _told(source: Path, timeout: float | None) -> Iterator[None]:
+    """Errors of an execution as errors that say which notebook failed, and where in it."""
+    try:
+        yield
     except PapermillExecutionError as error:
         where = f"{source.name}, cell {error.cell_index + 1}, at `{_failing_line(error)}`"
         kind = InputError if error.ename == "InputError" else NotebookError
@@ -479,6 +483,15 @@ def run(
         ) from error
     except RuntimeError as error:  # of a kernel that did not start within a minute
         raise NotebookError(f"{source.name}: {error}") from error
+
+
+@contextlib.contextmanager
+def _kept(partial: Path, output: Path, failed: Path) -> Iterator[None]:
+    """What was executed goes to the output, or after a failure, as far as it came, to `failed`."""
+    target = failed
+    try:
+        yield
+        target = output
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise

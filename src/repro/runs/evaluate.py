@@ -4,7 +4,6 @@ evaluate` does).
 
 import logging
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -58,14 +57,14 @@ def encoder_rows(
     dims: Sequence[int] = (),
     layers: Sequence[int] = (),
     readout: str = "pooler",
-    aggregate: str = "all",
-    protocol: str = "logreg",
     seed: int = 0,
     line: str = "",
+    **scoring: Any,
 ) -> pd.DataFrame:
     """A row per layer and prefix size; without layers, the last, and no layer is named in the row.
 
-    The setting tells how a network was read; of a baseline it is its `line`.
+    The setting tells how a network was read; of a baseline it is its `line`. `scoring` may have an
+    `aggregate` of pairs and the `protocol` of a classifier.
 
     Raises:
         InputError: for a size or layer that the encoder does not have, or one cosine for all pairs.
@@ -81,11 +80,10 @@ def encoder_rows(
         places.append((depth, sizes, {"layer": layer, "readout": shown}))
     distinct, _ = merge_equal(all_texts(list(task.values())))
     index = {text: i for i, text in enumerate(distinct)}
-    score_of = partial(_scored, task=task, aggregate=aggregate, protocol=protocol, seed=seed)
     rows: list[dict[str, Any]] = []
     for (_, sizes, place), X in zip(places, _read(network, distinct, places), strict=True):
         for dim in sizes:
-            for score in score_of(TextTable(index, X[:, :dim])):
+            for score in _scored(TextTable(index, X[:, :dim]), task, seed=seed, **scoring):
                 rows.append({**score, "dim": dim, **place})
     if all(row["value"] != row["value"] for row in rows):  # NaN
         raise InputError(
@@ -93,7 +91,8 @@ def encoder_rows(
         )
     pairs = isinstance(task.judged, data.ScoredPairs)
     how, *more = [line] if line else _how_read(network)
-    setting = ["+".join(task), how, "" if pairs else protocol, *more]
+    judged_by = "" if pairs else scoring.get("protocol", "logreg")
+    setting = ["+".join(task), how, judged_by, *more]
     where = {}
     if isinstance(network, SentenceEncoder):
         where["device"] = network.backbone.device.type
@@ -114,9 +113,9 @@ def _scored(
     table: TextTable,
     task: Task,
     *,
-    aggregate: str,
-    protocol: str,
     seed: int,
+    aggregate: str = "all",
+    protocol: str = "logreg",
 ) -> Iterator[dict[str, Any]]:
     """The score of some embeddings, of labels with what the majority class gives, as columns."""
     if isinstance(task.judged, data.ScoredPairs):

@@ -82,25 +82,19 @@ def states_of(cell: TrainedCell, texts: Iterable[str], store: Store) -> TextTabl
 
 
 @dataclass(frozen=True)
-class StepTwo:
-    """New poolers of some dims on one encoder, how each was found, and what that took."""
+class TwoStep:
+    """Two-step training of one seed: the new poolers of some dims, what they cost, and opt for
+    each.
+    """
 
     new_poolers: Mapping[int, Pooler]
     # By dim: learning rate and step that dev chose, dev score before and after
     runs: Mapping[int, Mapping[str, float]]
     seconds: float
     hit: bool
-
-
-@dataclass(frozen=True)
-class TwoStep(StepTwo):
-    """Two-step training of one seed: opt for every dim, the poolers of step 2, and what they
-    cost.
-    """
-
     opt: Mapping[int, int]
-    select_by: str
     chosen_on: tuple[str, str]  # Name and split of the pairs that chose opt and stopped step 2
+    select_by: str = ""  # Empty where the encoder was given
 
 
 def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float]:
@@ -150,7 +144,7 @@ def train_two_step(
         runs |= trained.runs
         seconds += trained.seconds
         hit = hit and trained.hit
-    return TwoStep(new_poolers, runs, seconds, hit, opt, select_by, (dev.name, dev.split))
+    return TwoStep(new_poolers, runs, seconds, hit, opt, (dev.name, dev.split), select_by)
 
 
 def step_two(
@@ -160,7 +154,7 @@ def step_two(
     dev: ScoredPairs,
     config: StepTwoConfig,
     store: Store,
-) -> StepTwo:
+) -> TwoStep:
     """Train the poolers of `dims` on the frozen encoder that was trained with dim `encoder`, or
     find them.
 
@@ -198,11 +192,13 @@ def step_two(
         config={"encoder": cell.key, "step_two": asdict(config)},
     )
     notes = read_json(entry.folder / "runs.json")
-    poolers = {}
+    poolers, runs = {}, {}
     for d in dims:
         poolers[d] = deepcopy(sweep.cells[d].pooler)
         poolers[d].load_state_dict(load_file(entry.folder / f"{d}.safetensors"))
-    return StepTwo(poolers, {d: notes[str(d)] for d in dims}, entry.seconds, entry.hit)
+        runs[d] = notes[str(d)]
+    opt, chosen_on = dict.fromkeys(dims, encoder), (dev.name, dev.split)
+    return TwoStep(poolers, runs, entry.seconds, entry.hit, opt, chosen_on)
 
 
 def _train_poolers(

@@ -19,7 +19,8 @@ from rivals.wordings import token_overlap
 
 
 def made_of(texts, source="microworld", **options):
-    ways = augmentation.make_augmentations(texts, source, Store(), **options)
+    corpus = data.Corpus("wiki", source, texts)
+    ways = augmentation.make_augmentations(corpus, Store(), **options)
     return {way.name: way for way in ways}
 
 
@@ -75,7 +76,8 @@ def test_rows_are_what_the_embeddings_say(cell_config):
     sets = {name: data.load(name, split="test", source="microworld") for name in ("stsb", "sickr")}
     tasks = {name: {"test": take(pairs, 80)} for name, pairs in sets.items()}
     texts = training_sentences(small, store)
-    made = {1: augmentation.make_augmentations(texts, "microworld", store, seed=1, names=names)}
+    corpus = data.Corpus("wiki", "microworld", texts)
+    made = {1: augmentation.make_augmentations(corpus, store, seed=1, names=names)}
     rows = augmentation.augmentation_rows(small, texts, made, tasks, store, experiment="x")
     at = rows.set_index(["method", "dataset", "metric"])["value"]
     dropout, paraphrase = made[1]

@@ -45,15 +45,8 @@ def table():
 
 @pytest.fixture(scope="module")
 def rows(table):
-    return quantisation.byte_rows(
-        table,
-        FIT,
-        PAIRS,
-        QUESTIONS,
-        [4, 16, 128],
-        shortlist=20,
-        **SHARED,
-    )
+    bench = quantisation.Bench.of(table, FIT, PAIRS, QUESTIONS, 0)
+    return quantisation.byte_rows(bench, [4, 16, 128], shortlist=20, **SHARED)
 
 
 def value(rows, metric, method, setting=None):

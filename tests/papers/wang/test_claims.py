@@ -9,7 +9,7 @@ from repro.methods import (
     END_TO_END,
     FULL,
     REDUCED,
-    STAGES,
+    STAGE_NAMES,
     STEP_1,
     STEP_2,
     TRAINED_NARROW,
@@ -35,7 +35,7 @@ def test_the_papers_own_table_bears_out_its_own_claims():
     score = printed[printed["metric"] == "spearman"].set_index(["method", "dim"])["value"]
     entries = printed[["metric", "value", "dim", "method"]].to_dict("records")
     for dim in printed["dim"].unique():
-        end, one, two = (score[stage, dim] for stage in STAGES)
+        end, one, two = (score[stage, dim] for stage in STAGE_NAMES)
         entries += [
             {
                 "metric": "spearman_gain_steps",

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from repro import data
 from repro.data.samples import training_sentences
 from repro.data.sampling import epoch_order
-from repro.methods import AVERAGE, END_TO_END, STAGES, STEP_1, STEP_2
+from repro.methods import AVERAGE, END_TO_END, STAGE_NAMES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import dims_rows, two_step_rows
 from repro.runs.lines import SEVEN_SETS, Task, sets_of, spearman_of
@@ -202,7 +202,7 @@ def test_rows_of_table_1(sweep, trained, sets, tasks):
     value = rows.set_index(["metric", "method", "readout", "dim"])["value"]
     assert value.index.is_unique
     for d in DIMS:
-        end, one, two = (value["spearman", name, "pooler", d] for name in STAGES)
+        end, one, two = (value["spearman", name, "pooler", d] for name in STAGE_NAMES)
         alone, gains = (
             value["spearman", END_TO_END, "encoder", d],
             [value[*gain, "pooler", d] for gain in GAINS],

@@ -55,8 +55,8 @@ def made(encoder, store):
         trained=(),
         **options,
     ):
-        chosen = {"methods": methods, "settings": settings, "dims": dims, "trained_dims": trained}
-        return list(zhang.lines_of(encoder, task, store, **chosen, **options))
+        ways = zhang.ways_of(methods, settings, **options)
+        return list(zhang.lines_of(encoder, task, store, ways, dims=dims, trained_dims=trained))
 
     return make
 

@@ -25,7 +25,7 @@ from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import encode_tasks
 from repro.runs.lines import Task, TextTable, cosines_of
-from repro.sets import DataSet, ScoredPairs, WordVectors
+from repro.sets import Corpus, DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
@@ -74,8 +74,7 @@ def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[wordings.Le
 
 
 def make_augmentations(
-    sentences: Sequence[str],
-    source: str,
+    corpus: Corpus,
     store: Store,
     *,
     names: Sequence[str] = WAYS,
@@ -90,6 +89,7 @@ def make_augmentations(
     The mixture is of all others that are at hand. Of two translators, folders or hub ids, one leads
     there, one back.
     """
+    sentences, source = corpus.texts, corpus.source
     for name in names:
         one_of(name, WAYS, "augmentation")
     if translators and len(translators) != 2:

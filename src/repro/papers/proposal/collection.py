@@ -12,7 +12,7 @@ nearest of a way, or among the first so many, which the full floats then put in 
 `ndcg@10` is that of questions whose paragraphs lie among the collection's sentences.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -334,28 +334,37 @@ def collection_rows(
         searches |= {search.way: search for search in _searches(collection, coder, max(depths))}
     kept: dict[tuple[Way, int, int], Array] = {}
     gains: dict[tuple[Way, int], Array] = {}
-    first_row = 0
-    bar = progress_bar(total=sizes[-1], desc="searching", show=True)
-    for seen, block in collection.blocks(sizes):
-        for coder in coders:
-            for way, documents in coder.stored(block):
-                searches[way].offer(documents, first_row)
-        first_row = seen
-        bar.update(len(block))
-        if seen not in sizes:
-            continue
+    for seen in _searched(collection, sizes, coders, searches):
         truth = searches[full].nearest.rows[:, :NEIGHBOURS]
         for way, search in searches.items():
             for depth in depths:
                 kept[way, seen, depth] = search.kept(truth, depth)
             if collection.asked is not None:
                 gains[way, seen] = search.ndcg()
-    bar.close()
     rows = [
         *_kept_rows(kept, collection.name, sizes[0], seed),
         *_gain_rows(gains, collection, seed),
     ]
     return make_rows(rows, seed=seed, n_train=len(teaching), **shared)
+
+
+def _searched(
+    collection: Collection,
+    sizes: Sequence[int],
+    coders: Sequence[Coder],
+    searches: Mapping[Way, Search],
+) -> Iterator[int]:
+    """Offer the documents to all searches, block by block; each size once it has been reached."""
+    first_row = 0
+    with progress_bar(total=sizes[-1], desc="searching", show=True) as bar:
+        for seen, block in collection.blocks(sizes):
+            for coder in coders:
+                for way, documents in coder.stored(block):
+                    searches[way].offer(documents, first_row)
+            first_row = seen
+            bar.update(len(block))
+            if seen in sizes:
+                yield seen
 
 
 def _kept_rows(

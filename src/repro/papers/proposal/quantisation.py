@@ -190,26 +190,21 @@ class Bench:
 
 
 def byte_rows(
-    table: TextTable,
-    fit: Sequence[str],
-    pairs: ScoredPairs,
-    questions: Retrieval,
+    bench: Bench,
     budgets: Sequence[int],
     *,
     levels: Sequence[str] = tuple(coding.BITS),
     reducers: Sequence[str] = REDUCERS,
     shortlist: int = 4 * NEIGHBOURS,
-    seed: int = 0,
     **shared: Any,
 ) -> pd.DataFrame:
     """Scores of every way to spend every budget of bytes per vector, and differences of levels at
     equal bytes.
 
-    Reducers and codebooks learn from the texts `fit`; neighbours are those among the distinct
+    Reducers and codebooks learn from the texts to fit on; neighbours are those among the distinct
     sentences of the pairs. A search by bits leaves as many rows as the shortlist is long to the
     floats.
     """
-    bench = Bench.of(table, fit, pairs, questions, seed)
     fit_rows, full = bench.at["fit"], bench.X.shape[1]
     chosen = ways(full, budgets, levels, reducers, fit=len(fit_rows))
     whole = {"method": FULL_SIZE, "setting": "", "dim": full}
@@ -227,7 +222,8 @@ def byte_rows(
     for metric in SCORES:
         scored += _scored(metric, lines, bench)
     n_train = len(fit_rows)
-    return make_rows([*scored, *counted], readout="encoder", seed=seed, n_train=n_train, **shared)
+    common = {"readout": "encoder", "n_train": n_train, **shared, "seed": bench.seed}
+    return make_rows([*scored, *counted], **common)
 
 
 def _columns(way: Way) -> dict[str, Any]:

@@ -38,19 +38,25 @@ def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> p
     return make_rows(rows, **{**columns_of(sweep.config), **shared})
 
 
-def trained_line(sweep: Sweep) -> str:
-    """What was trained, on what, and what of it lay in the store, in two lines for the reader."""
+def trained_line(sweep: Sweep, two_step: TwoStep | None = None) -> str:
+    """What was trained, on what, and what of it lay in the store, in lines for the reader."""
     c, n, seconds = (
         sweep.config,
         len(sweep.cells),
         sum(cell.seconds for cell in sweep.cells.values()),
     )
     dropout = "as shipped" if c.dropout is None else c.dropout
+    steps = ""
+    if two_step is not None:
+        steps = (
+            f"\nstep 2, all dims and learning rates: {two_step.seconds:.1f} s"
+            f"{' (found)' if two_step.hit else ''}\nopt by dim: {dict(two_step.opt)}"
+        )
     return (
         f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
         f"batch {c.batch_size}, learning rate {c.learning_rate:g}, dropout {dropout}\n"
         f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained "
-        f"now; training took {seconds:.0f} s"
+        f"now; training took {seconds:.0f} s{steps}"
     )
 
 

@@ -154,28 +154,48 @@ class Variant:
     rescale: bool = False
 
 
+def other_kernels(kernel: str, *kernels: str) -> list[Variant]:
+    """Kernel PCA with each of some kernels but one."""
+    return [
+        Variant("kpca", f"kernel={name}", {"kernel": name}) for name in kernels if name != kernel
+    ]
+
+
+def ways_of(
+    methods: Sequence[str],
+    settings: Sequence[str],
+    kernel: str = "rbf",
+    variants: Sequence[Variant] = (),
+) -> list[Variant]:
+    """Every method in every setting, then the variants, fitted in the inductive setting.
+
+    None trains the autoencoder in the `wiki` setting, which is not the paper's.
+    """
+    ways = []
+    for setting in settings:
+        for name in methods:
+            one_of(name, list(METHODS), "method")
+            if (name, setting) != ("autoencoder", "wiki"):
+                ways.append(Variant(name, setting, {"kernel": kernel} if name == "kpca" else {}))
+    return ways + [replace(one, setting=f"inductive, {one.setting}") for one in variants]
+
+
 def lines_of(
     encoder: Named,
     task: ReducedTask,
     store: Store,
+    ways: Sequence[Variant],
     *,
-    methods: Sequence[str],
-    settings: Sequence[str],
     dims: Sequence[float],
     trained_dims: Sequence[float],
-    kernel: str = "rbf",
-    variants: Sequence[Variant] = (),
     seed: int = 0,
 ) -> Iterator[Line]:
-    """The full size of an encoder's embeddings, then every setting, method and size; sizes below 1
-    are shares of it.
+    """The full size of an encoder's embeddings, then every way (`ways_of`) at every size; sizes
+    below 1 are shares of it.
 
-    Each of `trained_dims` is a training of the autoencoder, which the `wiki` setting, not the
-    paper's, leaves out; without any the autoencoder has no line. Variants are fitted in the
-    inductive setting. Where a task has folds, there is a fit for each.
+    Each of `trained_dims` is a training of the autoencoder; without any it has no line. Where a
+    task has folds, there is a fit for each.
     """
-    for name in methods:
-        one_of(name, list(METHODS), "method")
     table, folds = encoder.embed(task.parts, store), list(task.folds.values()) or [task]
     full, texts = table.X.shape[1], [fold.judged_texts for fold in folds]
     X = [table[of_fold] for of_fold in texts]
@@ -183,7 +203,7 @@ def lines_of(
     sizes = dict.fromkeys(METHODS, dims_of(full, dims))
     sizes["autoencoder"] = dims_of(full, trained_dims) if trained_dims else []
     fits: dict[str, list[Array]] = {}
-    for setting in dict.fromkeys(("inductive", *settings)):
+    for setting in dict.fromkeys(way.setting.split(",")[0] for way in ways):
         fits[setting] = [table[fold.fit_texts(setting)] for fold in folds]
 
     def line(method: str, dim: int, Ys: Iterable[Array], setting: str = "") -> Line:
@@ -192,7 +212,7 @@ def lines_of(
         return Line(method, dim, by_task, setting, backbone=encoder.name)
 
     yield line(FULL_SIZE, full, X)
-    for way in _fitted(methods, settings, kernel, variants):
+    for way in ways:
         reductions = []
         for X_fit, X_fold in zip(fits[way.setting.split(",")[0]], X, strict=True):
             options = {"seed": seed, **way.params}
@@ -203,21 +223,6 @@ def lines_of(
         for of_folds in zip(*reductions, strict=True):
             Ys = [Y * factor for _, Y in of_folds]
             yield line(METHODS[way.method], of_folds[0][0], Ys, way.setting)
-
-
-def _fitted(
-    methods: Sequence[str],
-    settings: Sequence[str],
-    kernel: str,
-    variants: Sequence[Variant],
-) -> Iterator[Variant]:
-    """Every method in every setting, then the variants; none trains the autoencoder on `wiki`."""
-    for setting in settings:
-        for name in methods:
-            if (name, setting) != ("autoencoder", "wiki"):
-                yield Variant(name, setting, {"kernel": kernel} if name == "kpca" else {})
-    for variant in variants:
-        yield replace(variant, setting=f"inductive, {variant.setting}")
 
 
 def compared(line: Line, other: Line) -> bool:

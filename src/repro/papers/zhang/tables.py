@@ -71,15 +71,10 @@ def sufficient_table(rows: pd.DataFrame) -> pd.DataFrame:
     for encoder, method, setting in product(sorted(encoders_of(rows)), ORDER, SETTINGS):
         if at := loss(rows, encoder, method, setting):
             full, _ = full_size(rows, encoder)
-            enough = smallest_sufficient(
-                list(at),
-                [1 - e.value / 100 for e in at.values()],
-                1 - TOLERANCE / 100,
-            )
-            surely = smallest_sufficient(
-                list(at),
-                [1 - e.high / 100 for e in at.values()],
-                1 - TOLERANCE / 100,
+            lost = ([e.value for e in at.values()], [e.high for e in at.values()])
+            enough, surely = (
+                smallest_sufficient(list(at), [1 - x / 100 for x in by_dim], 1 - TOLERANCE / 100)
+                for by_dim in lost
             )
             sure = "not sure at any" if surely is None else f"surely {surely}"
             said = (
