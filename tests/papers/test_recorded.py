@@ -110,13 +110,14 @@ def test_recorded_verdicts_are_printed_without_a_build(verdicts, monkeypatch):
     monkeypatch.setattr("repro.papers.recorded.JUDGES", {experiment: JUDGES[experiment]})
     lines = list(scorecard_lines())
     (line,) = [line for line in lines if line.startswith("PROP-T-2")]
-    assert "recorded: not attempted" not in line and "live:" not in line
+    assert "recorded: answered" in line and "live:" not in line
     assert "no book is built here: `make book`" in lines[-1]
     assert re.findall(r"PROP-\S+", recorded.decided("proposal").markdown) == ["PROP-T-2:"]
-    measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, seeds=3, what="gain")
+    fields = {"seeds": 3, "what": "gain", "network": "all-MiniLM-L6-v2", "testable": "question"}
+    measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, **fields)
     write_verdicts("page", verdict_frame("live", [measured]))
     assert any(
-        line.startswith("PROP-T-2") and "live: holds here" in line for line in scorecard_lines()
+        line.startswith("PROP-T-2") and "live: answered" in line for line in scorecard_lines()
     )
 
 
