@@ -160,13 +160,22 @@ def heard(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
     judges = list(record_of(claim)["judges"])
     said: dict[str, tuple[int, Outcome]] = {}
     for name, own in parts.groupby("network", sort=False):
-        names = short_names(str(name))
-        if set(names) <= set(judges):
+        place = rank(claim, str(name))
+        if place < len(judges):
             verdicts = list(own["verdict"])
             word = "answered" if "answered" in verdicts else worst(verdicts)
-            said[str(name)] = (max(judges.index(one) for one in names), word)
+            said[str(name)] = (place, word)
     in_order = sorted(said, key=lambda name: said[name][0])
     return {name: said[name][1] for name in in_order}
+
+
+def rank(claim: str, networks: str) -> int:
+    """The place of networks, with commas between them, among those that the claim's record names:
+    the last of them counts; one that is not named comes after all.
+    """
+    judges = list(record_of(claim)["judges"])
+    places = [judges.index(n) if n in judges else len(judges) for n in short_names(networks)]
+    return max(places)
 
 
 def short_names(networks: str) -> list[str]:
@@ -303,22 +312,20 @@ def front_sentence(card: pd.DataFrame) -> str:
         return int(sum(said.get(outcome, 0) for outcome in outcomes))
 
     tested = number(*SEEN_AGAIN, *NOT_SEEN, "split", "cannot tell")
-    own = card["network"].map(lambda name: set(short_names(name)))
+    against = card[card["recorded"].isin(NOT_SEEN)]
     on_own = [
-        bool(names) and names <= set(record_of(claim)["own"])
-        for claim, names in zip(card["claim_id"], own, strict=True)
+        set(short_names(network)) <= set(record_of(claim)["own"])
+        for claim, network in zip(against["claim_id"], against["network"], strict=True)
     ]
-    against = card["recorded"].isin(NOT_SEEN)
-    sure = survivors(card["chance"])
+    own = sum(on_own)
     decided = number(*SEEN_AGAIN, *NOT_SEEN)
     return (
         f"{number('reproduced', 'holds here')} of {tested} statements that could be tested on "
         f"networks that can bear on them were seen again, {number('direction only')} in direction "
-        f"only, {number(*NOT_SEEN)} not; of the {number(*NOT_SEEN)}, "
-        f"{int((against & pd.Series(on_own, card.index)).sum())} were tested on the paper's own "
-        f"network. On {number('split')} networks disagree, on {number('cannot tell')} no network "
-        f"can tell. Of the {decided} that are decided, {sure} stay so if all are asked to hold "
-        f"at once (Holm)."
+        f"only, {len(against)} not; of the {len(against)}, {own} {'was' if own == 1 else 'were'} "
+        f"tested on the paper's own network. Networks disagree on {number('split')}, and on "
+        f"{number('cannot tell')} no network can tell. Of the {decided} that are decided, "
+        f"{survivors(card['chance'])} stay so if all are asked to hold at once (Holm)."
     )
 
 
