@@ -1,8 +1,9 @@
 """How rows of ESE are read, and what the table of its claims, `papers/ese.toml`, names.
 
-A layer or size of the paper's backbone is read as the same share of ours: half of the layers, ESE's
-compressed size. A backbone is judged where it has all of the paper's lines. Table 3 is judged by
-exact match where answers were generated, else by two proxies that have no printed size.
+A layer of the paper's backbone, and ESE's compressed size, is read as the same share of ours. A
+trained line is held against the untouched one only where the control, the same training without the
+method, costs nothing. A backbone is judged where it has all of the paper's lines. Table 3 is judged
+by exact match where answers were generated, else by two proxies that have no printed size.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

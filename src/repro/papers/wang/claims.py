@@ -1,8 +1,7 @@
 """What the table of Wang et al. (2023), `papers/wang.toml`, names; Tables 3 and 4 for the reader.
 
-"At every dim" and "for every network" are judged where the claim is hardest to hold. The paper's
-dims are read as shares of the network's full size, those of Figure 4 as printed; where methods are
-compared at one dim, so is that.
+"At every dim" and "for every network" are judged where the claim is hardest to hold. A printed
+dim is judged where the network has it, its share of the full size only where it has not.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """What the table of Zhang et al. (2024), `papers/zhang.toml`, names: how rows are read, who stands
 for the paper's encoders, and claims of score against size with arithmetic of their own.
 
-A size of the paper's encoders is read as the same share of ours.
+A size of the paper's encoders is read as the same share of those that stand for them.
 """
 
 from collections.abc import Iterator, Sequence
