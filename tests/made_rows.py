@@ -8,7 +8,8 @@ from repro.papers.proposal import choosing
 from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
-HOLDS, FAILS, UNSURE, ABSENT = "holds here", "does not hold here", "cannot tell", "not attempted"
+HOLDS, FAILS, UNSURE, ABSENT = "holds here", "not seen here", "cannot tell", "not attempted"
+LESS = "direction only"  # the claimed sign, but not the printed size
 SEEDS = (0, 1, 2)
 
 

@@ -10,7 +10,9 @@ import pytest
 from repro import paths
 from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines, write_readme_figure
-from repro.report.judge import Measurement
+from repro.report import scorecard
+from repro.report.claims import lift_of, record_of
+from repro.report.judge import NOT_SEEN, SEEN_AGAIN, Measurement
 from repro.report.scorecard import verdict_frame, write_verdicts
 from repro.rows import make_rows, parsed, recorded_rows, results_folder
 from shown_code import on_page
@@ -110,13 +112,14 @@ def test_recorded_verdicts_are_printed_without_a_build(verdicts, monkeypatch):
     monkeypatch.setattr("repro.papers.recorded.JUDGES", {experiment: JUDGES[experiment]})
     lines = list(scorecard_lines())
     (line,) = [line for line in lines if line.startswith("PROP-T-2")]
-    assert "recorded: not attempted" not in line and "live:" not in line
+    assert "recorded: answered" in line and "live:" not in line
     assert "no book is built here: `make book`" in lines[-1]
     assert re.findall(r"PROP-\S+", recorded.decided("proposal").markdown) == ["PROP-T-2:"]
-    measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, seeds=3, what="gain")
+    fields = {"seeds": 3, "what": "gain", "network": "all-MiniLM-L6-v2", "testable": "question"}
+    measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, **fields)
     write_verdicts("page", verdict_frame("live", [measured]))
     assert any(
-        line.startswith("PROP-T-2") and "live: holds here" in line for line in scorecard_lines()
+        line.startswith("PROP-T-2") and "live: answered" in line for line in scorecard_lines()
     )
 
 
@@ -172,8 +175,62 @@ def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
             )
 
 
-def test_what_the_recorded_rows_do_not_decide_says_what_it_would_take():
-    verdicts = recorded.recorded_verdicts()
+@pytest.fixture(scope="module")
+def of_rows():
+    """The verdict of every measurement in the recorded rows."""
+    return recorded.recorded_verdicts()
+
+
+def test_no_row_decides_two_claims(of_rows):
+    decided = of_rows[of_rows["verdict"].isin([*SEEN_AGAIN, *NOT_SEEN])]
+    shared = decided.groupby(["what", "network", "value", "null", "paper"], dropna=False)
+    assert (shared["claim_id"].nunique() == 1).all()
+
+
+def test_a_printed_size_is_never_found_where_the_interval_does_not_hold_it(of_rows):
+    held = of_rows[of_rows["verdict"].isin(["holds here"]) & of_rows["paper"].notna()]
+    assert len(held) and held["paper"].astype(float).between(held["low"], held["high"]).all()
+    assert not (of_rows["verdict"] == "does not hold here").any()
+
+
+def test_the_front_page_has_the_sentence_of_the_recorded_rows(of_rows):
+    said = scorecard.front_sentence(scorecard.scorecard(of_rows))
+    front = (paths.project_root() / "book" / "index.md").read_text(encoding="utf-8")
+    assert said in " ".join(front.split())
+
+
+def test_chapters_quote_what_the_recorded_rows_say(of_rows):
+    """What training lifts each network, and what the mapping costs the three that judge it."""
+    lifted = [
+        f"{scorecard.lifted_by(recorded_rows('wang_table1'), name):.1f}".replace("-", "−")
+        for name in ("all-MiniLM-L6-v2", "all-mpnet-base-v2", "e5-small-en")
+    ]
+    lift = lift_of("wang_table1")
+    paper = f"{lift['trained'] - lift['untouched']:.1f}"
+    costs = [
+        of_rows[(of_rows["claim_id"] == claim) & of_rows["what"].str.contains(what)]["value"]
+        for claim, what in (("LP-T1-1", "mean gain"), ("LP-T2-1", "mean gain"), ("LP-T3-1", "mi,"))
+    ]
+    judged = record_of("LP-T1-1")["judges"]
+    costs = [-of_rows.loc[own.index][of_rows["network"].isin(judged)]["value"] for own in costs]
+    similarity, accuracy, clusters = ((own.min(), own.max()) for own in costs)
+    quoted = {
+        "wang": (paper, *lifted),
+        "findings": (paper, *lifted),
+        "sbertlp": (
+            "{:.1f} to {:.1f} points of similarity".format(*similarity),
+            "{:.0f} to {:.0f} points of the accuracy".format(*accuracy),
+            "{:.0f} to {:.0f} hundredths of a nat".format(*clusters),
+        ),
+    }
+    for chapter, numbers in quoted.items():
+        text = (paths.project_root() / "book" / f"{chapter}.md").read_text(encoding="utf-8")
+        for number in numbers:
+            assert number in " ".join(text.split()), (chapter, number)
+
+
+def test_what_the_recorded_rows_do_not_decide_says_what_it_would_take(of_rows):
+    verdicts = of_rows
     said = {"not attempted": "what", "does not apply": "why", "cannot tell": "why"}
     for verdict, column in said.items():
         silent = verdicts[(verdicts["verdict"] == verdict) & (verdicts[column].fillna("") == "")]

@@ -5,7 +5,7 @@ import pytest
 from repro.evaluation.seeds import Estimate
 from repro.papers.recorded import JUDGES
 from repro.report import claims as of
-from repro.report.judge import Judge, average
+from repro.report.judge import TESTABLE, Judge, average
 from repro.report.scorecard import CONDITIONS
 from repro.types import InputError
 
@@ -41,7 +41,11 @@ def test_records_are_whole(document):
     for claim in given["claims"]:
         record = of.record_of(claim)
         judged_on = {name for part in record["parts"] for name in part["on"]}
-        assert record["statement"].endswith(".") and record["place"], claim
+        asked = record["testable"] == "question"
+        assert record["statement"].endswith("?" if asked else ".") and record["place"], claim
+        assert record["testable"] in TESTABLE and record["judges"], claim
+        if record["testable"] == "only that network":
+            assert "repro-tiny" not in record["judges"], claim
         assert judged_on and judged_on <= set(given["experiments"]), claim
         assert set(record.get("folds", ())) <= judged_on, claim
         assert set(record["asks"]) <= set(CONDITIONS), claim

@@ -53,11 +53,16 @@ def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fil
     )
 
 
-def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
+def test_a_band_is_a_95_percent_interval_of_one_seed_and_of_several():
     found = points(frame(("recorded",), ("stsb",), (8,), seeds=3), ["dataset", "dim"])
     values = 100 * np.array([0.59, 0.60, 0.61])
-    expected = [values.mean(), values.mean() - values.std(ddof=1), 3]
-    assert found[["value", "low", "n"]].iloc[0].tolist() == pytest.approx(expected)
+    half = 4.3027 * values.std(ddof=1) / 3**0.5
+    expected = [values.mean(), values.mean() - half, 3]
+    assert found[["value", "low", "n"]].iloc[0].tolist() == pytest.approx(expected, abs=1e-3)
+    two = points(frame(("recorded",), ("stsb",), (8,), seeds=2), ["dataset", "dim"])
+    assert two["low"].isna().all(), "two seeds have no interval"
+    same = frame(("recorded",), ("stsb",), (8,), seeds=3).assign(value=0.6, ci_low=0.5, ci_high=0.7)
+    assert points(same, ["dim"])[["low", "high"]].iloc[0].tolist() == pytest.approx([50, 70])
 
 
 def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():

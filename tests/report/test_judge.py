@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from math import hypot, inf, isnan
 
+import numpy as np
 import pytest
 
-from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
+from repro.evaluation.seeds import Estimate, doublings, estimate, mean, of_parts, reach, scaled
 from repro.report import judge as verdicts_of
 from repro.report.judge import Judge, average, effect, farthest, highest, judge, lowest, trend
 from repro.rows import make_rows
@@ -186,3 +187,76 @@ def test_where_no_row_speaks_a_claim_that_needs_weights_says_which():
     rules = [Judge("X", "", "metric == 'none'", needs="bge"), Judge("Y", "", "metric == 'none'")]
     (found,) = judge(rules, scores(lead=(1, 1, 1, 1)))
     assert found.verdict == "not attempted" and "needs bge" in found.what
+
+
+def of_seeds(rng, seeds, truth=0.0, spread=1.0, item=0.5):
+    """A number of several seeds that share their items."""
+    drawn = truth + item * rng.normal() + spread * rng.normal(size=seeds)
+    return Estimate(dict(enumerate(drawn)), item)
+
+
+def a_mean(rng):
+    """Of six seeds, with the error over items."""
+    return of_seeds(rng, 6), 0.0
+
+
+def a_fixed_number(rng):
+    """Nothing behind it was drawn but its items."""
+    return Estimate({None: 0.5 * rng.normal()}, 0.5, random=False), 0.0
+
+
+def a_mean_of_sets(rng):
+    """Of five sets that share no items."""
+    return mean([of_seeds(rng, 6) for _ in range(5)], same_items=False), 0.0
+
+
+def a_difference(rng):
+    """Of two numbers with items of their own."""
+    return of_seeds(rng, 6) - of_seeds(rng, 6), 0.0
+
+
+def a_ratio_of_times(rng):
+    """Of five runs that differ by a third: an average of each run's own interval knows nothing of
+    it.
+    """
+    return doublings({run: 2 ** (0.4 * rng.normal()) for run in range(5)}), 0.0
+
+
+def a_smallest_of_three(rng):
+    """Of three cells, which are all 0."""
+    return lowest({(dim,): of_seeds(rng, 6) for dim in range(3)})[1], 0.0
+
+
+def a_farthest_of_three(rng):
+    """How far it is: of three cells, the one that is at 2."""
+    at = {(dim,): of_seeds(rng, 6, truth=2.0 * (dim == 1), spread=0.3) for dim in range(3)}
+    return farthest(at)[1], 2.0
+
+
+def a_share(rng):
+    """In per cent, how often ten numbers are above 0, of which seven are at 1 and three at −1."""
+    truths = [1.0] * 7 + [-1.0] * 3
+    parts = [of_seeds(rng, 5, truth, spread=0.5, item=0.4) for truth in truths]
+    return of_parts(parts, lambda scores: 100 * (scores > 0).mean(-1), same_items=False), 70.0
+
+
+KINDS = (
+    a_mean,
+    a_fixed_number,
+    a_mean_of_sets,
+    a_difference,
+    a_ratio_of_times,
+    a_smallest_of_three,
+    a_farthest_of_three,
+    a_share,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_interval_holds_the_truth_in_93_of_100_cases(kind):
+    rng, runs = np.random.default_rng(0), 60 if kind is a_share else 400
+    held = 0
+    for _ in range(runs):
+        e, truth = kind(rng)
+        held += e.low <= truth <= e.high
+    assert held / runs >= 0.93

@@ -1,27 +1,40 @@
-from math import nan
+from dataclasses import replace
+from math import isnan, nan
 
 import pytest
 
-from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, Measurement, worst
+from repro.report.claims import DOCUMENTS, record_of, table
+from repro.report.judge import (
+    MEANING,
+    ON_GENERATED,
+    OUTCOMES,
+    REASONS,
+    Measurement,
+    survivors,
+    worst,
+)
 
 # value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0
 EFFECTS = [
     (2.0, 1.0, 3.0, None, 1, "holds here", "reproduced"),
     (0.9, 0.4, 1.4, 0.5, 1, "holds here", "reproduced"),  # within half a point
     # Within half of the printed effect, to the hair
-    (9.0, 8.0, 10.0, 6.0, 1, "holds here", "reproduced"),
-    (9.1, 8.0, 10.2, 6.0, 1, "holds here", "direction only"),
+    (9.0, 8.0, 10.0, 6.0, 1, "direction only", "reproduced"),
+    (9.1, 8.0, 10.2, 6.0, 1, "direction only", "direction only"),
+    # In our place the interval has to hold the printed size: 0.41 is not 13.16
+    (0.41, 0.21, 0.62, 13.16, 1, "direction only", "direction only"),
+    (9.1, 5.9, 12.3, 6.0, 1, "holds here", "direction only"),
     (0.5, -1.0, 2.0, None, 1, "cannot tell", "cannot tell"),
     # The printed size is not in it: no matter
     (0.5, -1.0, 2.0, 5.0, 1, "cannot tell", "cannot tell"),
-    (-2.0, -3.0, -1.0, None, 1, "does not hold here", "not reproduced"),
-    (-2.0, -3.0, -1.0, 1.8, 1, "does not hold here", "not reproduced"),
+    (-2.0, -3.0, -1.0, None, 1, "not seen here", "not reproduced"),
+    (-2.0, -3.0, -1.0, 1.8, 1, "not seen here", "not reproduced"),
     (-2.0, -3.0, -1.0, None, -1, "holds here", "reproduced"),
     (-2.0, -3.0, -1.0, -2.4, 1, "holds here", "reproduced"),  # a printed size fixes the side
     (1.0, 0.0, 2.0, None, 1, "cannot tell", "cannot tell"),  # touching the null is containing it
-    (0.0, 0.0, 0.0, None, 1, "does not hold here", "not reproduced"),  # an exact tie is no effect
+    (0.0, 0.0, 0.0, None, 1, "not seen here", "not reproduced"),  # an exact tie is no effect
     # Nor is what ends at the null
-    (-1.0, -2.0, 0.0, None, 1, "does not hold here", "not reproduced"),
+    (-1.0, -2.0, 0.0, None, 1, "not seen here", "not reproduced"),
     (1.0, nan, nan, None, 1, "cannot tell", "cannot tell"),  # too few seeds for an interval
 ]
 # low, high -> on a substitute
@@ -31,8 +44,8 @@ SAMENESS = [
     (-1 - 1e-12, 1 + 1e-12, "holds here"),  # a hair more than 1, as binary differences may be
     (-0.5, 1.5, "cannot tell"),
     (-3.0, 3.0, "cannot tell"),
-    (1.5, 2.5, "does not hold here"),
-    (-2.5, -1.5, "does not hold here"),
+    (1.5, 2.5, "not seen here"),
+    (-2.5, -1.5, "not seen here"),
 ]
 # times, low, high, paper, null, direction -> on the paper's own network
 RATIOS = [
@@ -124,7 +137,30 @@ SILENT = [
         "cannot tell",
         "alone, not among 4 parts",
     ),
-    (Measurement("X", "effect", -1, -1.5, -0.5, parts=4), "does not hold here", ""),
+    (Measurement("X", "effect", -1, -1.5, -0.5, parts=4), "not seen here", ""),
+    (
+        Measurement("X", "effect", -1, -1.5, -0.5, likely="training"),
+        "not seen here",
+        "likely reason: training",
+    ),
+    (
+        Measurement("X", "effect", 1, 0.1, 1.9, seed_sd=0.0, networks=4),
+        "cannot tell",
+        "holds alone, not among 4 networks",
+    ),
+    (Measurement("X", "effect", 1, 0.5, 1.5, networks=4), "holds here", ""),
+    # Of a count that jumps, an end at the value itself is not an end among many
+    (Measurement("X", "effect", 0, -1, 0, parts=4), "cannot tell", "not among 4 parts"),
+    # A size that this measure has not
+    (Measurement("X", "effect", 1, 0.5, 1.5, sized=True), "direction only", ""),
+    (Measurement("X", "effect", 1, 0.5, 1.5, unknown="needs dev"), "cannot tell", "needs dev"),
+    (Measurement("X", "effect", 1, 0.5, 1.5, missing="needs Y"), "not attempted", "needs Y"),
+    (Measurement("X", "effect", 1, 0.5, 1.5, testable="question"), "answered", ""),
+    (
+        Measurement("X", "effect", -1, -1.9, -0.1, testable="question", parts=9),
+        "answered",
+        "",
+    ),
     (
         Measurement("X", "ratio", 0.5, 0.26, 0.96, null=1.0, seeds=3, parts=2),
         "cannot tell",
@@ -132,7 +168,7 @@ SILENT = [
     ),
     (
         Measurement("X", "ratio", 0.5, 0.3, 0.7, null=1.0, seeds=3, parts=2),
-        "does not hold here",
+        "not seen here",
         "",
     ),
 ]
@@ -154,7 +190,8 @@ def test_sameness_needs_more_seeds_and_a_claim_is_as_strong_as_its_weakest_part(
     )
     assert int(effect.split()[0]) < int(same.split()[0])
     assert worst(["holds here", "cannot tell", "direction only"]) == "cannot tell"
-    assert worst(["not attempted", "does not hold here", "holds here"]) == "does not hold here"
+    assert worst(["not attempted", "not seen here", "holds here"]) == "not seen here"
+    assert worst(["not seen here", "split"]) == "not seen here"
     assert worst(["does not apply", "cannot tell"]) == "does not apply"
     assert worst(["reproduced", "direction only"]) == "direction only"
     assert worst([]) == "not attempted"
@@ -163,4 +200,21 @@ def test_sameness_needs_more_seeds_and_a_claim_is_as_strong_as_its_weakest_part(
         | {line[-1] for line in EFFECTS}
         | {line[1] for line in SILENT}
     )
-    assert seen == set(MEANING) == set(OUTCOMES) > set(ON_GENERATED)
+    assert seen | {"split"} == set(MEANING) == set(OUTCOMES) > set(ON_GENERATED)
+
+
+def test_the_old_word_is_gone_and_every_reason_is_one_of_the_law():
+    assert "does not hold here" not in MEANING
+    for document in DOCUMENTS:
+        for claim in table(document)["claims"]:
+            assert record_of(claim)["likely"] in REASONS, claim
+
+
+def test_a_chance_grows_with_all_that_could_have_decided_and_holm_asks_them_together():
+    alone = Measurement("X", "effect", -1, -2, 0.0, seed_sd=0.0, item_error=0.51)
+    assert alone.chance == pytest.approx(0.05, abs=1e-3), "the interval just decides"
+    assert replace(alone, parts=4).chance == pytest.approx(1 - 0.95**4, abs=1e-3)
+    exact = Measurement("X", "sameness", 0.0, 0.0, 0.0)
+    assert exact.chance == 0 and isnan(Measurement("X", "effect", 0, -1, 1).chance)
+    assert survivors([0.01, 0.03, 0.04, nan]) == 1, "0.03 is above 0.05 shared by two"
+    assert survivors([0.01, 0.02, 0.04]) == 3 and survivors([]) == 0

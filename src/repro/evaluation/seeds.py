@@ -10,7 +10,7 @@ makes joint bounds too narrow (they hold in 84 to 90 of 100 cases).
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, hypot, inf, isnan, nan, sqrt
+from math import ceil, hypot, inf, isnan, log2, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,8 @@ class Estimate:
     cells: int = 1  # How many are judged together: the interval is then a joint one
     ends: tuple[float, float] | None = None
     """Of an interval that the formula below does not give: the smallest or largest of several."""
+    extreme: bool = False  # whether it is that: its ends are bounds from different cells
+    centres: tuple[float, float] | None = None  # the values of these cells
 
     @property
     def value(self) -> float:
@@ -173,6 +175,13 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     if deterministic or (untrained and len(by_seed) > 1 and np.ptp(list(by_seed.values())) == 0):
         return Estimate({None: float(np.mean(list(by_seed.values())))}, item, random=False)
     return Estimate(by_seed, item)
+
+
+def doublings(ratios: Mapping[Any, float]) -> Estimate:
+    """Times as logarithms to the base 2, run by run: the interval holds the spread between runs,
+    of which an average of the runs' own intervals knows nothing.
+    """
+    return Estimate({run: log2(ratio) for run, ratio in ratios.items()})
 
 
 def estimates(

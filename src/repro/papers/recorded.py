@@ -20,7 +20,7 @@ from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.paths import write_text
 from repro.report.claims import folded
-from repro.report.judge import OUTCOMES, SILENT, Measurement
+from repro.report.judge import NOT_SEEN, OUTCOMES, SILENT, Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
 from repro.report.tables import KINDS, MISSING, Shown, paper_values
 from repro.rows import recorded_rows, results_folder
@@ -94,7 +94,11 @@ def scorecard_lines() -> Iterator[str]:
     card = scorecard(pd.concat([recorded_verdicts(), live], ignore_index=True))
     for row in card.itertuples():
         shown = f" live: {row.live:<18}" if len(live) else ""
-        yield f"{row.claim_id:<14} recorded: {row.recorded:<18}{shown} {row.statement}"
+        tally = f" ({row.tally})" if row.tally else ""
+        told = f"{row.recorded}{tally}"
+        yield f"{row.claim_id:<14} recorded: {told:<24}{shown} {row.statement}"
+        if row.recorded in NOT_SEEN and row.why:
+            yield f"{'':<14} {row.why}"
     yield ""
     table = counts(card)
     yield from (

@@ -4,14 +4,21 @@ A table begins with what holds of `every` claim of the document. Then come the `
 networks that ours take, the `experiments` that judge it, each with the function that reads its
 rows, and `words` that stand in its sentences and queries under a name in braces, `{name}`.
 
-A record holds the `statement`, its `place` in the document and what it `asks` of a network, of all
-parts or of those whose text matches `asked_of`. In `folds` stand the experiments where folds of all
-items speak alone, in `tasks` of how many tasks it speaks, each on a page of its own. All of its
-`parts` must hold.
+A record holds the `statement` as the document makes it, its `place` there, and the law by which it
+is judged, all of it declared before any run: what kind of statement it is (`testable`), the
+networks that judge it, in order (`judges`), which of them are the paper's (`own`), what it `asks`
+of a network, and the `likely` reason, in one word, if it is not seen. Only parts whose text matches
+`asked_of` speak of similarity and ask for a score above counted words'. In `folds` stand the
+experiments where folds of all items speak alone. All of its `parts` must hold.
+
+An experiment says in `protocol` what is not the paper's there, on whatever network, and in `taught`
+which experiment tells what its training lifts; `lifts` are the printed ones.
 
 A part says `on` which experiments it is judged and, as fields of a `Judge`, which `rows` decide, in
-which cell, against what. One that needs arithmetic or conditions of its own names a function, `by =
-"levelled"`, to which all that stands beside it is given.
+which cell, against what, in which `unit`, at which printed size; of a statement that is a size, and
+is told by another measure or at another size, `sized`. A part with a `control` is asked only of
+networks that training costs nothing without the method. A part that needs arithmetic or conditions
+of its own names a function, `by = "levelled"`, to which all that stands beside it is given.
 """
 
 import tomllib
@@ -27,8 +34,10 @@ from repro.report.judge import (
     Facts,
     Judge,
     Measurement,
+    Premised,
     Rule,
     average,
+    each_network,
     farthest,
     highest,
     judge,
@@ -40,17 +49,25 @@ from repro.types import InputError
 
 DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
 """Tables, in the order in which claims are listed."""
-UNITS: dict[str, Callable[[Facts], float]] = {
-    "points lost": lambda facts: -1.0,
+UNITS: dict[str, tuple[str, Callable[[Facts], float]]] = {
+    "points lost": ("points", lambda facts: -1.0),
     # The score it is divided by is taken as exact
-    "per cent lost": lambda facts: -100 / float(facts["score"]),
+    "per cent lost": ("%", lambda facts: -100 / float(facts["score"])),
 }
-"""What a lead over full size is told in, other than points."""
+"""What a lead over full size is told in, other than points: the unit, and the factor to it."""
 SIDES = {"more_than": 1, "less_than": -1}
 """Fields that say what a value is compared with, and on which side of it the claim has it."""
 KNOWN = {
     function.__name__: function
-    for function in (average, farthest, highest, judge, lowest, network_by_network)
+    for function in (
+        average,
+        each_network,
+        farthest,
+        highest,
+        judge,
+        lowest,
+        network_by_network,
+    )
 }
 """Functions that every table may name."""
 
@@ -85,7 +102,7 @@ def record_of(claim: str) -> dict[str, Any]:
 @cache
 def claims() -> pd.DataFrame:
     """All checkable statements of the five documents."""
-    columns = ["paper", "place", "statement"]
+    columns = ["paper", "place", "statement", "testable"]
     listed = pd.DataFrame.from_dict(records(), orient="index")[columns]
     return listed.rename_axis("claim_id").reset_index()
 
@@ -98,9 +115,28 @@ def places_of(experiment: str) -> dict[str, str]:
     return table(document).get("places", {}) if document in DOCUMENTS else {}
 
 
-def on_several_pages(claim: str) -> bool:
-    """Whether parts of a claim are judged on other pages, too."""
-    return len({name for part in record_of(claim)["parts"] for name in part["on"]}) > 1
+def pages_of(claim: str) -> int:
+    """On how many pages the parts of a claim are judged."""
+    return len({name for part in record_of(claim)["parts"] for name in part["on"]})
+
+
+def experiment_of(name: str) -> dict[str, Any]:
+    """What its document's table says of an experiment, with or without folds; nothing of one that
+    no table has.
+    """
+    document, _, own = name.removesuffix("_folds").partition("_")
+    return table(document)["experiments"].get(own, {}) if document in DOCUMENTS else {}
+
+
+def lift_of(experiment: str) -> dict[str, Any]:
+    """What an experiment's training is printed to lift, and where ours is told: `objective`,
+    `untouched`, `trained`, `rows`; empty where the table says nothing.
+    """
+    taught = experiment_of(experiment).get("taught")
+    if taught is None:
+        return {}
+    document = experiment.split("_")[0]
+    return {**table(document)["lifts"][taught], "rows": f"{document}_{taught}"}
 
 
 def folded(experiment: str) -> list[str]:
@@ -175,14 +211,18 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
     for side in SIDES:
         if side in given:
             given |= {"null": given.pop(side), "direction": SIDES[side]}
+    if "control" in given:
+        control = {"what": "", "each": given.get("each", "each_network"), **given.pop("control")}
+        of = control.pop("of", "")
+        return Premised(rule_of(claim, given, functions), rule_of(claim, control, functions), of=of)
     if "each" in given:
         given["each"] = function_of(given["each"], functions)
     if "by" in given:
         return function_of({**given, "claim": claim}, functions)
     if "cell" in given:
         given["pick"] = function_of(given.pop("cell"), functions)
-    if "unit" in given:
-        given["scale"] = UNITS[given.pop("unit")]
+    if given.get("unit") in UNITS:
+        given["unit"], given["scale"] = UNITS[given["unit"]]
     if "over" in given:
         given["over"] = tuple(given["over"])
     return Judge(claim, **given)

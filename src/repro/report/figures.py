@@ -14,7 +14,7 @@ from functools import cached_property, partial, wraps
 from html import escape
 from io import StringIO
 from itertools import product
-from math import ceil
+from math import ceil, inf
 from textwrap import fill
 from typing import Any, ParamSpec
 
@@ -27,6 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
 from repro import paths
+from repro.evaluation.seeds import Estimate, reach
 from repro.report.tables import DATASETS, KINDS, Shown, nothing
 from repro.types import InputError, one_of
 
@@ -405,8 +406,9 @@ def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
 def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
     """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
-    Several rows of one point are several seeds: the band is their mean ± one standard deviation. A
-    single row brings its own interval, if it has one; else `low` and `high` are NaN.
+    A band is a 95 % interval, of one seed or of several. Several rows of one point are several
+    seeds: their band is over seeds and items, from three seeds on. A single row brings its own
+    interval, and so do rows that all seeds share; else `low` and `high` are NaN.
     """
     keys = ["kind", *by]
     frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])
@@ -415,15 +417,22 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
     frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
     grouped = frame.groupby(keys, sort=False, observed=True)
     table = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
-    spread = grouped["value"].std()
-    table["value"] = grouped["value"].mean()
     table["n"] = grouped.size()
-    several = table["n"] > 1
-    table["low"] = table["low"].where(~several, table["value"] - spread)
-    table["high"] = table["high"].where(~several, table["value"] + spread)
+    varied = grouped["value"].nunique() > 1
+    for key, cell in grouped[["value", "ci_low", "ci_high"]]:
+        if varied[key]:
+            e = over_seeds(cell)
+            table.loc[key, list(POINT)] = e.value, e.low, e.high
     table[list(POINT)] = scale * table[list(POINT)].astype("float64")
     table = table.reset_index()
     return table.astype({"dim": int}) if "dim" in by else table
+
+
+def over_seeds(cell: pd.DataFrame) -> Estimate:
+    """The mean of the rows of several seeds, with its interval over seeds and items."""
+    widths = (cell["ci_high"] - cell["ci_low"]).astype(float).dropna()
+    item_error = float(widths.mean()) / 2 / reach(inf) if len(widths) else 0.0
+    return Estimate(dict(enumerate(cell["value"].astype(float))), item_error)
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

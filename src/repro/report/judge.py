@@ -10,29 +10,35 @@ rows and a choice among cells; it is judged where it is weakest.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf, isnan, log2, nan
+from math import hypot, inf, isnan, log, log2, log10, nan, sqrt
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri, stdtrit
 
 from repro.evaluation import seeds
 from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
+from repro.rows import recorded_rows
 from repro.types import InputError
 
 Outcome: TypeAlias = str
 MEANING: dict[Outcome, str] = {
-    "reproduced": "on the paper's own network and data, our interval lies on the claim's "
-    "side, near the printed size",
-    "direction only": "on the paper's own network and data, the effect has the claimed sign, "
-    "but not the printed size",
-    "holds here": "on a network in the paper's place, our interval lies on the claim's side",
+    "reproduced": "on the paper's own network, data and protocol, our interval lies on the "
+    "claim's side, near the printed size",
+    "holds here": "on a network in the paper's place, our interval lies on the claim's side, and "
+    "holds the printed size where one is printed",
+    "direction only": "the effect has the claimed sign, but not the printed size",
+    "split": "networks that can bear on the claim decide it differently; counted as neither",
     "cannot tell": "our interval is too wide to tell; beside it stands what it would take",
-    "does not hold here": "on a network in the paper's place, our interval contradicts the claim",
-    "not reproduced": "on the paper's own network and data, our interval contradicts the claim",
+    "not seen here": "on a network in the paper's place, our interval contradicts the claim; "
+    "beside it stands the likely reason",
+    "not reproduced": "on the paper's own network, data and protocol, our interval contradicts "
+    "the claim",
+    "answered": "the document asks, and claims nothing; beside it stands the answer",
     "does not apply": "this network cannot bear on the claim; beside it stands the condition "
     "that it fails",
-    "not attempted": "no runs speak of it",
+    "not attempted": "no runs speak of it; beside it stands what is missing",
     "up": "on generated text, which judges no paper: above the null",
     "unclear": "on generated text, which judges no paper: not told from the null",
     "down": "on generated text, which judges no paper: below the null",
@@ -41,12 +47,16 @@ OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)  # in the order of the legend
 ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
 SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
 """Verdicts of a network that leave the word to another one."""
+SEEN_AGAIN: tuple[Outcome, ...] = ("reproduced", "holds here", "direction only")
+NOT_SEEN: tuple[Outcome, ...] = ("not reproduced", "not seen here")
+"""Verdicts of a network that decides, for the claim and against it."""
 _WEAKEST_FIRST: tuple[Outcome, ...] = (
-    "not reproduced",
-    "does not hold here",
+    *NOT_SEEN,
+    "split",
     "not attempted",
     "does not apply",
     "cannot tell",
+    "answered",
     "direction only",
     "holds here",
     "reproduced",
@@ -56,6 +66,19 @@ MARGIN_POINTS = 1.0  # what counts as no change, in points
 _SLACK = 1e-9  # 80.62 − 79.62 is a hair above 1 in binary
 Test = Literal["effect", "sameness", "ratio", "trend"]
 Answer = Literal["yes", "no", "open"]
+Testable = Literal["same", "analogue", "only that network", "question", "ours"]
+TESTABLE: dict[Testable, str] = {
+    "same": "tested on a network of the paper",
+    "analogue": "tested on networks in the place of the paper's",
+    "only that network": "speaks of one network, and is judged on no other",
+    "question": "asked, not claimed: answered, not judged",
+    "ours": "an observation of this book, outside the count",
+}
+"""What kind of statement a claim is, and so who may judge it."""
+REASONS = ("network", "training", "recipe", "size", "paper")
+"""Why a statement is likely not seen here: another network than the paper's, less training, other
+settings or another protocol, sizes that differ, or the paper itself.
+"""
 SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
 """Effects without a printed size that are worth seeing: a point, half of the way to a perfect
 trend, a doubling.
@@ -71,72 +94,174 @@ class Measurement:
     value: float
     low: float  # NaN, as `high`, where there are too few seeds for an interval
     high: float
-    # The printed size, if one is printed; it is judged under scope `same` only
-    paper: float | None = None
+    paper: float | None = None  # The printed size, if one is printed
     null: float = 0.0  # what the value would be if the claim were empty
     direction: int = 1  # the claimed side of the null where no size is printed: +1 above, −1 below
     margin: float = MARGIN_POINTS  # of sameness, in points
     scope: Literal["same", "substitute"] = "substitute"
-    """`same` only if backbone, data, text and readout are the paper's."""
+    """`same` only if backbone, data, text, readout and protocol are the paper's."""
     seeds: int = 1
     what: str = ""  # what was measured, in words
     network: str = ""
     generated: bool = False  # read on generated text, which judges nobody
+    unit: str = "points"
+    testable: Testable = "analogue"
+    # The statement is a size, which this measure has not or this network has elsewhere: no interval
+    # of it can hold the printed one
+    sized: bool = False
     unmet: str = ""  # the condition of the claim that the network fails
+    unknown: str = ""  # the condition that no row tells of, and what it would take
+    missing: str = ""  # what would have to be at hand for the claim to be tested
+    likely: str = ""  # the likely reason, in one word, if the claim is not seen
     seed_sd: float = nan  # between seeds; of a ratio in doublings, as the next
     item_error: float = 0.0  # standard error over items
     cells: int = 1  # how many were judged together
+    extreme: bool = False  # the smallest or largest of several, whose ends are bounds
+    centres: tuple[float, float] | None = None  # the values of the cells that these ends are of
     # Of its claim, on all networks: one of many has many chances to be contradicted wrongly
     parts: int = 1
+    networks: int = 1  # that may bear on the claim: one of many has many chances to hold wrongly
 
     @property
     def verdict(self) -> Outcome:
         """The rule of `test`, applied."""
-        if self.seeds < 1 or isnan(self.value):
+        if self.missing or self.seeds < 1 or isnan(self.value):
             return "not attempted"
         if self.generated:
             return moved(self)
         if self.unmet:
             return "does not apply"
-        said = answer(self)
-        if said == "open" or (said == "no" and answer(jointly(self)) != "no"):
+        if self.testable == "question":
+            return "cannot tell" if self.unknown or answer(self) == "open" else "answered"
+        said = answer_among_all(self)
+        if self.unknown or said == "open":
             return "cannot tell"
-        if self.scope == "substitute":
-            return "holds here" if said == "yes" else "does not hold here"
-        return (
-            "not reproduced"
-            if said == "no"
-            else "reproduced"
-            if size_agrees(self)
-            else "direction only"
-        )
+        same = self.scope == "same"
+        if said == "no":
+            return "not reproduced" if same else "not seen here"
+        if not size_agrees(self):
+            return "direction only"
+        return "reproduced" if same else "holds here"
 
     @property
     def why(self) -> str:
-        """What stands beside a verdict that does not decide: the condition that fails, or what it
-        would take.
+        """What stands beside a verdict: the condition that fails, what it would take to tell, what
+        is missing, or the likely reason.
         """
+        verdict = self.verdict
+        if verdict == "not attempted":
+            return self.missing or self.what
+        if verdict == "does not apply":
+            return self.unmet
+        if verdict in NOT_SEEN:
+            return f"likely reason: {self.likely}" if self.likely else ""
+        if verdict != "cannot tell":
+            return ""
         beyond = self.paper is not None and (self.paper < self.low or self.paper > self.high)
         smaller = f"; surely not the printed {self.paper:.3g}" if beyond else ""
-        return {"does not apply": self.unmet, "cannot tell": remedy(self) + smaller}.get(
-            self.verdict,
-            "",
-        )
+        return self.unknown or remedy(self) + smaller
+
+    @property
+    def chance(self) -> float:
+        """How often an interval would decide so by luck alone, together with all parts of its
+        claim; NaN of what decides nothing.
+        """
+        return chance_of(self)
 
 
-def jointly(m: Measurement) -> Measurement:
-    """With the interval that holds together with those of all parts of the claim: what a
-    contradiction has to pass.
+def wider_at(m: Measurement, tail: float) -> float:
+    """How many times wider its interval is if either end is passed by luck with this probability.
 
-    That a claim holds needs no such width: all of its parts must.
+    Far out in the tails the spread of three seeds has two degrees of freedom, whatever the items
+    add: the error between seeds and that over items are widened each by its own quantile.
     """
-    error = seeds.error_of_mean(0.0 if isnan(m.seed_sd) else m.seed_sd, m.seeds, m.item_error)
-    wider = seeds.reach(error[1], m.cells * m.parts) / seeds.reach(error[1], m.cells)
-    v, ratio = m.value, m.test == "ratio"
-    low, high = (
-        v * (end / v) ** wider if ratio else v + (end - v) * wider for end in (m.low, m.high)
+    spread = 0.0 if isnan(m.seed_sd) else m.seed_sd
+    error, freedom = seeds.error_of_mean(spread, m.seeds, m.item_error)
+    if error == 0:
+        return float(ndtri(tail)) / -seeds.reach(inf, m.cells)
+    between = float(stdtrit(m.seeds - 1, tail)) * spread / sqrt(m.seeds) if spread else 0.0
+    of_items = float(ndtri(tail)) * m.item_error
+    return hypot(between, of_items) / (seeds.reach(freedom, m.cells) * error)
+
+
+def tail_of(cells: int) -> float:
+    """The probability beyond either end of a 95 % interval that holds for so many together."""
+    return (1 - 0.95 ** (1 / cells)) / 2
+
+
+def answer_among_all(m: Measurement) -> Answer:
+    """What the interval says of the claim's direction among all chances that the claim has.
+
+    A claim is contradicted by any of its parts on any network, so a contradiction has to pass the
+    interval that holds for all of these. It holds where all parts hold, but on any network.
+    """
+    alone = answer(m)
+    if alone == "open":
+        return "open"
+    together_with = m.parts if alone == "no" else m.networks
+    return alone if answer(jointly(m, together_with)) == alone else "open"
+
+
+def jointly(m: Measurement, chances: int) -> Measurement:
+    """With the interval that holds together with those of so many like it."""
+    if chances == 1:
+        return m
+    wider = max(1.0, wider_at(m, tail_of(m.cells * chances)))
+    centres = m.centres or (m.value, m.value)
+    numbers = [*centres, m.low, m.high]
+    if m.test == "ratio":
+        numbers = [log2(number) for number in numbers]
+    lower, upper, low, high = numbers
+    # An end at the value itself is that of a count, which jumps: the other end says how far
+    down, up = widened([lower - low, high - upper])
+    low, high = lower - wider * down, upper + wider * up
+    return (
+        replace(m, low=2**low, high=2**high)
+        if m.test == "ratio"
+        else replace(m, low=low, high=high)
     )
-    return replace(m, low=low, high=high)
+
+
+def widened(reaches: list[float]) -> list[float]:
+    """Both reaches of an interval, a missing one as far as the other."""
+    return [reach or max(reaches) for reach in reaches]
+
+
+def chance_of(m: Measurement) -> float:
+    """The level at which the interval of a decided measurement would decide no more, among all
+    chances that its claim has to be decided so.
+    """
+    if answer(m) == "open":
+        return nan
+    lower, upper = m.centres or (m.value, m.value)
+    low, high, null = m.low, m.high, m.null
+    if m.test == "ratio":
+        lower, upper, low, high, null = map(log2, (lower, upper, low, high, null))
+    if low == high:
+        return 0.0
+    if m.test == "sameness":
+        null = m.margin if m.value > 0 else -m.margin
+    down, up = widened([lower - low, high - upper])
+    # By the end that lies towards the null: one that is it just decides
+    needed = ((lower - null) / down if lower > null else (null - upper) / up) or 1.0
+    fine, coarse = -300.0, log10(0.5)  # Bounds of the tail's logarithm
+    for _ in range(50):
+        middle = (fine + coarse) / 2
+        passes = wider_at(m, 10**middle) <= needed
+        fine, coarse = (fine, middle) if passes else (middle, coarse)
+    others = m.parts if answer(m) == "no" else m.networks
+    return 1 - (1 - min(1.0, 2 * 10**coarse)) ** (m.cells * others)
+
+
+def survivors(chances: Iterable[float], level: float = 0.05) -> int:
+    """How many of some decisions hold together, by Holm: the surest first, each at the level left
+    for those that remain.
+    """
+    known = sorted(p for p in chances if not isnan(p))
+    for rank, p in enumerate(known):
+        if p > level / (len(known) - rank):
+            return rank
+    return len(known)
 
 
 def answer(m: Measurement) -> Answer:
@@ -167,11 +292,18 @@ def within_margin(low: float, high: float, *, margin: float) -> Answer:
 
 
 def size_agrees(m: Measurement) -> bool:
-    """Is the value within half of the printed size of it, or half a point; for ratios within a
-    factor of two?
+    """Is the printed size found, if one is printed?
+
+    On a network in the paper's place, the interval has to hold it. On the paper's own, the value
+    has to lie within half of the printed size of it, or half a point; for ratios within a factor
+    of two.
     """
+    if m.sized:
+        return False
     if m.paper is None or m.test == "sameness":
         return True
+    if m.scope == "substitute":
+        return m.low - _SLACK <= m.paper <= m.high + _SLACK
     if m.test == "ratio":
         return abs(log2(m.value / m.paper)) <= 1.0 + _SLACK
     return abs(m.value - m.paper) <= max(0.5, 0.5 * abs(m.paper)) + _SLACK
@@ -191,8 +323,11 @@ def remedy(m: Measurement) -> str:
     """What it would take to tell, at 80 % power for the printed size, or for one that is worth
     seeing.
     """
-    if answer(m) == "no":
+    alone = answer(m)
+    if alone == "no":
         return f"contradicted alone, not among {m.parts} parts"
+    if alone == "yes":
+        return f"holds alone, not among {m.networks} networks"
     if isnan(m.seed_sd) and isnan(m.low):
         return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds"
     if isnan(m.seed_sd):  # timings know no more than their interval
@@ -250,9 +385,12 @@ def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K,
     """
     at = together(at)
     key = pick(at, key=lambda k: at[k].value)
+    lower, upper = pick(at.values(), key=lambda e: e.low), pick(at.values(), key=lambda e: e.high)
     return key, replace(
         at[key],
-        ends=(pick(e.low for e in at.values()), pick(e.high for e in at.values())),
+        ends=(lower.low, upper.high),
+        extreme=len(at) > 1,
+        centres=(lower.value, upper.value),
     )
 
 
@@ -272,7 +410,8 @@ def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
         return key, e
     least = max(max(0.0, other.low, -other.high) for other in at.values())
     most = max(max(-other.low, other.high) for other in at.values())
-    return key, replace(e, ends=(least, most) if e.value >= 0 else (-most, -least))
+    ends = (least, most) if e.value >= 0 else (-most, -least)
+    return key, replace(e, ends=ends, extreme=True)
 
 
 def average(at: Cells, *, same_items: bool = True) -> tuple[tuple[Any, ...], Estimate]:
@@ -291,7 +430,13 @@ def effect(
     """An estimate as what a claim is judged by: unless another test is named, a difference or an
     order.
     """
-    spread = {"seed_sd": e.seed_sd, "item_error": e.item_error, "cells": e.cells}
+    spread = {
+        "seed_sd": e.seed_sd,
+        "item_error": e.item_error,
+        "cells": e.cells,
+        "extreme": e.extreme,
+        "centres": e.centres,
+    }
     return Measurement(
         claim,
         test,
@@ -306,13 +451,23 @@ def effect(
 
 def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
     """How many times, from an estimate on log₂."""
-    m = effect(claim, doublings, what, test="ratio", **fields)
-    return replace(m, value=2**m.value, low=2**m.low, high=2**m.high)
+    m = effect(claim, doublings, what, test="ratio", **{"unit": "times", **fields})
+    centres = m.centres and (2 ** m.centres[0], 2 ** m.centres[1])
+    return replace(m, value=2**m.value, low=2**m.low, high=2**m.high, centres=centres)
+
+
+def change(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
+    """A change in per cent, from an estimate on log₂."""
+    m = ratio(claim, doublings, what, **{"unit": "%", **fields})
+    numbers = ("value", "low", "high")
+    ends: dict[str, Any] = {name: 100 * (getattr(m, name) - 1) for name in numbers}
+    ends["centres"] = None
+    return replace(m, test="sameness", seed_sd=100 * m.seed_sd * log(2), **ends)
 
 
 def absent(claim: str, why: str) -> Measurement:
     """A part of a claim of which no row speaks, and why."""
-    return Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why)
+    return Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why, missing=why)
 
 
 def trend(
@@ -332,6 +487,7 @@ def trend(
         test="trend",
         paper=paper,
         direction=direction,
+        unit="Kendall's tau",
     )
 
 
@@ -340,6 +496,12 @@ Facts = Mapping[str, Any]
 and sentences name.
 """
 Split = Callable[[pd.DataFrame], Iterable[tuple[Facts, pd.DataFrame]]]
+
+
+def each_network(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """The rows of each network by themselves."""
+    for name, own in rows.groupby("backbone", sort=False):
+        yield {"backbone": str(name)}, own
 
 
 @dataclass(frozen=True)
@@ -354,7 +516,8 @@ class Judge:
     over: tuple[str, ...] = ("dim",)  # columns that tell cells apart
     # Groups that are judged one by one; by default all rows are one
     each: Split = lambda rows: [({}, rows)]
-    # Only the dim nearest to this share of the full size, within a factor of the root of 2
+    at: int | None = None  # Only this dim, the printed one, where the rows have it
+    # Else only the dim nearest to this share of the full size, within a factor of the root of 2
     near: float | None = None
     # Turns a difference round, or into per cent of something
     scale: Callable[[Facts], float] = lambda facts: 1.0
@@ -362,6 +525,9 @@ class Judge:
     null: float = 0.0
     direction: int = 1
     paper: float | None = None
+    unit: str = "points"
+    sized: bool = False
+    margin: float = MARGIN_POINTS
     needs: str = ""  # weights that are not at hand, where no row speaks
 
     def measure(
@@ -380,13 +546,7 @@ class Judge:
                 if len(group)
                 else group
             )
-            if self.near is not None and len(own):
-                own = own[
-                    own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))
-                ]
-                own = own[
-                    (own["dim"] / facts["full"]).between(self.near / 2**0.5, self.near * 2**0.5)
-                ]
+            own = self.at_its_size(own, facts)
             factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
             at = {
                 name: scaled(estimate(cell, deterministic=fixed(cell)), factor)
@@ -400,7 +560,14 @@ class Judge:
                 **{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)}
             )
             network = ", ".join(map(str, own["backbone"].dropna().unique()))
-            fields = {"null": self.null, "direction": self.direction, "paper": self.paper}
+            fields = {
+                "null": self.null,
+                "direction": self.direction,
+                "paper": self.paper,
+                "unit": self.unit,
+                "sized": self.sized,
+                "margin": self.margin,
+            }
             yield effect(self.claim, e, what, test=self.test, network=network, **fields)
         if silent and self.needs:
             yield absent(
@@ -408,9 +575,62 @@ class Judge:
                 f"needs {self.needs}, which profile `paper` fetches: no stand-in is at hand",
             )
 
+    def at_its_size(self, own: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+        """The rows of the printed dim, or where the network has not got it, of its share."""
+        printed = own[own["dim"] == self.at] if self.at is not None else own.iloc[:0]
+        if len(printed):
+            return printed
+        if self.near is None or own.empty:
+            return own
+        wanted = self.near * facts["full"]
+        nearest = min(own["dim"], key=lambda dim: abs(dim - wanted))
+        if not wanted / 2**0.5 <= nearest <= wanted * 2**0.5:
+            return own.iloc[:0]
+        return own[own["dim"] == nearest]
 
-Rule = Judge | tuple[Judge, ...] | Callable[[pd.DataFrame], Iterable[Measurement]]
-"""A declared judgement, several that are one, or a function where a claim has a form of its own."""
+
+@dataclass(frozen=True)
+class Premised:
+    """A rule that a network may be asked only where training costs it nothing without the method:
+    where the control is not surely below the untouched network at the readout that is judged.
+    """
+
+    rule: Any
+    control: Judge  # The control less the untouched network, at that readout
+    of: str = ""  # The experiment that has such rows, where those that are judged have none
+
+    def measure(self, rows: pd.DataFrame, **options: Any) -> Iterator[Measurement]:
+        """What the rows say of the rule, with the premise."""
+        yield from self.with_premise(judge([self.rule], rows, **options), rows)
+
+    def __call__(self, rows: pd.DataFrame, **options: Any) -> Iterator[Measurement]:
+        """The same of a rule that is a function with options of its own."""
+        yield from self.with_premise(self.rule(rows, **options), rows)
+
+    def with_premise(
+        self, found: Iterable[Measurement], rows: pd.DataFrame
+    ) -> Iterator[Measurement]:
+        """Measurements, each with what training costs its network, or that nobody knows."""
+        elsewhere = self.of and self.of not in set(rows["experiment"])
+        known = recorded_rows(self.of) if elsewhere else rows
+        costs = {m.network: m for m in self.control.measure(known)}
+        alone = [str(name) for name in rows["backbone"].dropna().unique()]
+        for m in found:
+            cost = costs.get(m.network or (alone[0] if len(alone) == 1 else ""))
+            if cost is None or isnan(cost.high):
+                needed = "needs the same training without the method beside the untouched network"
+                yield replace(m, unknown=needed)
+            elif cost.high < 0:
+                said = f"training costs it {-cost.value:.1f} points without the method"
+                yield replace(m, unmet=said)
+            else:
+                yield m
+
+
+Rule = Judge | Premised | tuple[Any, ...] | Callable[[pd.DataFrame], Iterable[Measurement]]
+"""A declared judgement, with its premise if it has one, several that are one, or a function where a
+claim has a form of its own.
+"""
 
 
 def whole(
@@ -432,7 +652,7 @@ def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Mea
     """What the rows say of every rule, in their order; of several as one, the smallest value."""
     found: list[Measurement] = []
     for rule in rules:
-        if isinstance(rule, Judge):
+        if isinstance(rule, Judge | Premised):
             found += rule.measure(rows, **options)
         elif isinstance(rule, tuple):
             found += sorted(judge(rule, rows, **options), key=lambda m: m.value)[:1]

@@ -7,10 +7,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from html import escape
-from math import isnan, nan
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,23 @@ import numpy as np
 import pandas as pd
 
 from repro import paths
-from repro.methods import BASELINES
+from repro.methods import BASELINES, END_TO_END, UNTRAINED
 from repro.objectives import ANGLE_RECIPES
 from repro.paths import is_out_of_memory, replacing
-from repro.report.claims import claims, on_several_pages, record_of
-from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
+from repro.report.claims import claims, experiment_of, lift_of, pages_of, record_of
+from repro.report.judge import (
+    MEANING,
+    NOT_SEEN,
+    ON_GENERATED,
+    OUTCOMES,
+    SEEN_AGAIN,
+    SILENT,
+    TESTABLE,
+    Measurement,
+    Outcome,
+    survivors,
+    worst,
+)
 from repro.report.tables import (
     KINDS,
     MISSING,
@@ -38,6 +50,28 @@ from repro.rows import recorded_rows
 
 log = logging.getLogger(__name__)
 POINT = ["value", "low", "high"]
+COLUMNS = [
+    "claim_id",
+    "what",
+    "kind",
+    "network",
+    "paper",
+    "value",
+    "low",
+    "high",
+    "unit",
+    "extreme",
+    "verdict",
+    "why",
+    "chance",
+    "test",
+    "scope",
+    "seeds",
+    "null",
+    "direction",
+    "margin",
+]
+"""What is kept of a measurement."""
 # A measurement's side, by the claimed one
 LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}
 
@@ -53,21 +87,9 @@ def verdict_frame(
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):
         record_of(m.claim_id)  # Which has to be known
-        lines.append({**asdict(m), "kind": kind, "verdict": m.verdict, "why": m.why})
-    columns = [
-        "claim_id",
-        "what",
-        "kind",
-        "network",
-        "paper",
-        "value",
-        "low",
-        "high",
-        "verdict",
-        "why",
-        "test",
-    ]
-    return pd.DataFrame(lines, columns=[*columns, "scope", "seeds", "null", "direction", "margin"])
+        decision = {"verdict": m.verdict, "why": m.why, "chance": m.chance}
+        lines.append({**asdict(m), "kind": kind, **decision})
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def verdicts_folder() -> Path:
@@ -118,61 +140,208 @@ def read_verdicts() -> pd.DataFrame:
     return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
-def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Every claim with its recorded and its live verdict, each by the network nearest the paper's
-    that can tell.
+@dataclass(frozen=True)
+class Told:
+    """What all networks that a claim names say of it together."""
 
-    On one network a claim of several parts has the verdict of its worst part. Generated text judges
-    nothing. What other recorded networks say stands in the column `others`, what it would take to
-    tell in `why`. Verdicts are those given, by default those that the build's pages left.
+    verdict: Outcome
+    network: str = ""  # The first that says so
+    tally: str = ""  # How many of those that can bear on it say so
+    others: str = ""  # What the rest say
+    why: str = ""
+
+
+def heard(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
+    """What each network says that the claim's record names, in the order of the record: its weakest
+    part; of a question, whether it answers a part.
+
+    Networks that speak together are heard where the last of them would be, if all are named.
+    """
+    judges = list(record_of(claim)["judges"])
+    said: dict[str, tuple[int, Outcome]] = {}
+    for name, own in parts.groupby("network", sort=False):
+        place = rank(claim, str(name))
+        if place < len(judges):
+            verdicts = list(own["verdict"])
+            word = "answered" if "answered" in verdicts else worst(verdicts)
+            said[str(name)] = (place, word)
+    in_order = sorted(said, key=lambda name: said[name][0])
+    return {name: said[name][1] for name in in_order}
+
+
+def rank(claim: str, networks: str) -> int:
+    """The place of networks, with commas between them, among those that the claim's record names:
+    the last of them counts; one that is not named comes after all.
+    """
+    judges = list(record_of(claim)["judges"])
+    places = [judges.index(n) if n in judges else len(judges) for n in short_names(networks)]
+    return max(places)
+
+
+def short_names(networks: str) -> list[str]:
+    """The names of networks with commas between them; of a hub id, without its owner."""
+    return [Path(name).name for name in networks.split(", ")]
+
+
+def told(claim: str, parts: pd.DataFrame) -> Told:
+    """The verdict of a claim from its measurements on all networks.
+
+    Every network that its record names and that passes its conditions is counted; those that
+    decide differently make the verdict `split`. A claim that speaks of certain networks only needs
+    all of them, and one against it is enough.
+    """
+    record = record_of(claim)
+    said = heard(claim, parts)
+    speaking = {name: word for name, word in said.items() if word not in SILENT}
+    seen = [name for name, word in speaking.items() if word in SEEN_AGAIN]
+    not_seen = [name for name, word in speaking.items() if word in NOT_SEEN]
+    lacking = ""
+    if record["testable"] == "only that network":
+        present = {one for name in speaking for one in short_names(name)}
+        absent = [name for name in record["judges"] if name not in present]
+        lacking = f"needs {' and '.join(absent)}" if absent else ""
+        seen = [] if not_seen else seen
+    if seen and not_seen:
+        word, first = "split", seen[0]
+        why = f"{', '.join(seen)} for it, {', '.join(not_seen)} against it"
+    elif seen and lacking:
+        word, first, why = "cannot tell", seen[0], lacking
+    else:
+        word = together_of(list(speaking.values()) or list(said.values()))
+        first = next((name for name in said if said[name] == word), "")
+        why = lacking if word in SILENT and lacking else reason_of(parts, first, word)
+    agreeing = seen if word in ("split", *SEEN_AGAIN) else not_seen if word in NOT_SEEN else []
+    if word in ("cannot tell", "answered"):
+        agreeing = [name for name in speaking if speaking[name] == word] or seen
+    tally = f"{len(agreeing)} of {len(speaking)}" if speaking else ""
+    others = [f"{name}: {outcome}" for name, outcome in said.items() if name != first]
+    return Told(word, first, tally, "; ".join(others), why)
+
+
+def together_of(words: Sequence[Outcome]) -> Outcome:
+    """What networks say that do not disagree: what is said on the paper's own network, else the
+    weaker of those that decide, else the first.
+    """
+    for own in ("not reproduced", "reproduced"):
+        if own in words:
+            return own
+    deciding = [word for word in words if word in (*SEEN_AGAIN, *NOT_SEEN, "answered")]
+    return worst(deciding) if deciding else next(iter(words), "not attempted")
+
+
+def reason_of(parts: pd.DataFrame, network: str, word: Outcome) -> str:
+    """What stands beside a verdict on a network, the most telling first; of one without any, what
+    stands beside any part.
+    """
+    own = decisive(parts, network)
+    own = own if len(own) else parts[parts["verdict"] == word]
+    return next((reason for reason in own["why"] if reason), "")
+
+
+def decisive(parts: pd.DataFrame, network: str) -> pd.DataFrame:
+    """The parts of a claim that decide it on a network: those of its word, the most telling first.
+
+    A contradiction and an answer are told by the part that is surest, all else by the part that is
+    least sure.
+    """
+    own = parts[parts["network"] == network]
+    if own.empty:
+        return own
+    word = "answered" if (own["verdict"] == "answered").any() else worst(list(own["verdict"]))
+    own = own[own["verdict"] == word]
+    surest = word in (*NOT_SEEN, "answered")
+    return own.sort_values("chance", ascending=surest, kind="stable", na_position="last")
+
+
+def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every claim with its recorded and its live verdict, each by the networks that its record
+    names.
+
+    Beside the recorded one: the first network that says so (`network`), how many of those that can
+    bear on the claim do (`tally`), the `others`, the reason or what it would take (`why`), on how
+    much it rests (`rests`) and how likely it is by luck (`chance`). Generated text judges nothing.
+    Verdicts are those given, by default those that the build's pages left.
     """
     given = read_verdicts() if given is None else given
-    card = claims()[["claim_id", "paper", "place", "statement"]].copy()
+    card = claims().copy()
     for kind in ("recorded", "live"):
         own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
-        found = {
-            claim: list(by_network(str(claim), parts).items())
-            for claim, parts in own.groupby("claim_id")
-        }
-        said = [found.get(claim, [("", "not attempted")]) for claim in card["claim_id"]]
-        card[kind] = [first[1] for first, *_ in said]
+        of_claim = dict(list(own.groupby("claim_id")))
+        parts_of = [of_claim.get(claim, own.iloc[:0]) for claim in card["claim_id"]]
+        pairs = list(zip(card["claim_id"], parts_of, strict=True))
+        said = [told(claim, parts) for claim, parts in pairs]
+        card[kind] = [one.verdict for one in said]
         if kind == "recorded":
-            card["network"] = [first[0] for first, *_ in said]
-            card["others"] = [
-                "; ".join(f"{network}: {verdict}" for network, verdict in rest) for _, *rest in said
-            ]
-            why = own.groupby(["claim_id", "network", "verdict"])["why"].first()
-            keys = zip(card["claim_id"], card["network"], card["recorded"], strict=True)
-            card["why"] = [why.get(key, "") for key in keys]
+            for column in ("network", "tally", "others", "why"):
+                card[column] = [getattr(one, column) for one in said]
+            rested = [rests_on(one, parts) for one, (_, parts) in zip(said, pairs, strict=True)]
+            card["rests"], card["chance"] = zip(*rested, strict=True)
     card["page"] = card["claim_id"].map(given.groupby("claim_id")["page"].first()).fillna("")
     return card
 
 
-def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
-    """The worst part of a claim on every network, first those that can tell, the nearest to the
-    paper's first.
-
-    One that cannot bear on it, has no interval or cannot tell leaves the word to another; our small
-    ones speak last.
+def rests_on(one: Told, parts: pd.DataFrame) -> tuple[str, float]:
+    """On how much a verdict rests, such as "1 of 8 parts, 3 seeds, 1 of 2 networks", and how likely
+    it is by luck; nothing of one that nobody told.
     """
-    said = {
-        str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)
-    }
-    sure = set(parts.loc[parts["low"].notna(), "network"])
-    last = {
-        n: (said[n] in SILENT, n not in sure, "repro" in n, said[n] == "cannot tell") for n in said
-    }
-    order = sorted(said, key=lambda name: (*last[name], rank(claim, name)))
-    return {name: said[name] for name in order}
+    deciding = decisive(parts, one.network)
+    if deciding.empty or one.verdict in SILENT:
+        return "", nan
+    of_network = int((parts["network"] == one.network).sum())
+    seeds = int(deciding["seeds"].min())
+    of_all = int(one.tally.split()[-1])
+    said = (
+        f"{len(deciding)} of {of_network} part{'s' * (of_network != 1)}, "
+        f"{seeds} seed{'s' * (seeds != 1)}, {one.tally} network{'s' * (of_all != 1)}"
+    )
+    sure = one.verdict in (*SEEN_AGAIN, *NOT_SEEN)
+    return said, float(deciding["chance"].iloc[0]) if sure else nan
+
+
+def counted(card: pd.DataFrame) -> pd.DataFrame:
+    """The claims that are counted: all but what this book observed by itself."""
+    return card[card["testable"] != "ours"]
+
+
+def front_sentence(card: pd.DataFrame) -> str:
+    """What the recorded runs say of all documents together, for the front page."""
+    card = counted(card)
+    said = card["recorded"].value_counts()
+
+    def number(*outcomes: Outcome) -> int:
+        return int(sum(said.get(outcome, 0) for outcome in outcomes))
+
+    tested = number(*SEEN_AGAIN, *NOT_SEEN, "split", "cannot tell")
+    against = card[card["recorded"].isin(NOT_SEEN)]
+    on_own = [
+        set(short_names(network)) <= set(record_of(claim)["own"])
+        for claim, network in zip(against["claim_id"], against["network"], strict=True)
+    ]
+    own = sum(on_own)
+    decided = number(*SEEN_AGAIN, *NOT_SEEN)
+    return (
+        f"{number('reproduced', 'holds here')} of {tested} statements that could be tested on "
+        f"networks that can bear on them were seen again, {number('direction only')} in direction "
+        f"only, {len(against)} not; of the {len(against)}, {own} {'was' if own == 1 else 'were'} "
+        f"tested on the paper's own network. Networks disagree on {number('split')}, and on "
+        f"{number('cannot tell')} no network can tell. Of the {decided} that are decided, "
+        f"{survivors(card['chance'])} stay so if all are asked to hold at once (Holm)."
+    )
 
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of each document have which verdict, recorded and live."""
-    long = card.rename(columns={"paper": "document"}).melt(
-        "document",
-        ["recorded", "live"],
-        "numbers",
-        "verdict",
+    """How many claims of each document have which verdict, recorded and live; what this book
+    observed by itself is not counted.
+    """
+    long = (
+        counted(card)
+        .rename(columns={"paper": "document"})
+        .melt(
+            "document",
+            ["recorded", "live"],
+            "numbers",
+            "verdict",
+        )
     )
     table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
     return table.reindex(
@@ -196,7 +365,7 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     )
     if card is None:
         card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id")
-        elsewhere = card["claim_id"].map(on_several_pages)
+        elsewhere = card["claim_id"].map(pages_of) > 1
         card["statement"] += np.where(elsewhere, " (this page's part)", "")
     lines = [
         _claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id])
@@ -227,14 +396,15 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
 
 def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     """One claim, with what was measured of it."""
-    decides = (own["network"] == claim.network) & (own["verdict"] == claim.recorded)
-    ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values(
-        "at",
-        kind="stable",
-    )
-    value, drawn = (
-        (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
-    )
+    recorded = own[own["kind"] == "recorded"]
+    silent = len(recorded) > 0 and claim.recorded in SILENT
+    shown = own.iloc[:0] if silent else decisive(recorded, claim.network)
+    shown = own if shown.empty and not silent else shown
+    value = beside_printed(shown.iloc[0]) if len(shown) else ""
+    drawn = whisker(shown.iloc[0]) if len(shown) else ""
+    word = claim.why.removeprefix("likely reason: ") if claim.recorded in NOT_SEEN else ""
+    reason = f" ({word})" if word else ""
+    kind = TESTABLE[claim.testable]
     table = pd.DataFrame({"verdict": own["verdict"], "numbers": own["kind"]})
     table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
     speakers = zip(own["network"], own["seeds"], strict=True)
@@ -242,40 +412,78 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
         f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers
     ]
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
-    table["value"] = [between(*point) for point in own[POINT].to_numpy()]
+    table["value"] = [told_number(part) for _, part in own.iterrows()]
+    table["unit"] = own["unit"].to_list()
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
         f'<details class="claim" data-document="{escape(claim.paper)}" '
         f'data-verdict="{escape(claim.recorded)}">'
-        f"<summary><span>{verdict_pill(claim.recorded)}{live}</span> "
+        f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
         f'<span class="claim-said">{escape(claim.statement)}</span> '
-        f'<span class="claim-value">{drawn} {value}</span></summary>'
-        f"<p>{escape(f'{claim.claim_id}, {claim.place}.')}{page}</p>{show(table).html}</details>"
+        f'<span class="claim-value">{drawn} {value}'
+        f'<span class="claim-rests">{escape(claim.rests)}</span></span></summary>'
+        f"<p>{escape(f'{claim.claim_id}, {claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
+        f"{show(table).html}</details>"
     )
-    return Shown(
-        html,
-        f"- **{claim.recorded}** {claim.claim_id}: {claim.statement} {value}\n\n{to_myst(table)}\n",
-    )
+    lines = [
+        f"- **{claim.recorded}**{reason} {claim.claim_id}: {claim.statement} {value}",
+        *([f"  {claim.rests}"] if claim.rests else []),
+    ]
+    return Shown(html, "\n".join([*lines, f"\n{to_myst(table)}\n"]))
+
+
+def told_number(part: pd.Series) -> str:
+    """A number with its interval; of the smallest or largest of several, whose ends come from
+    different cells, only the end that decides.
+    """
+    value, low, high, null = part[[*POINT, "null"]].astype(float)
+    if not part["extreme"] or part["test"] == "sameness" or isnan(low):
+        return between(value, low, high)
+    alone = between(value, nan, nan)
+    if high <= null:
+        return f"{alone}, ≤ {between(high, nan, nan)}"
+    return f"{alone}, ≥ {between(low, nan, nan)}" if low > null else between(value, low, high)
+
+
+def beside_printed(part: pd.Series) -> str:
+    """A number with its interval and unit, and the printed one if there is one."""
+    said = f"{told_number(part)} {part['unit']}"
+    if pd.isna(part["value"]):
+        return ""
+    if pd.isna(part["paper"]):
+        return said
+    return f"{said}; printed {between(part['paper'], nan, nan)}"
 
 
 def whisker(part: pd.Series) -> str:
     """A number as a dot, its interval as a line, the null as an upright and the printed number as a
     hollow dot.
+
+    An interval much wider than its number is far from the null leaves the drawing in an arrow.
     """
     value, low, high, null, paper = part[[*POINT, "null", "paper"]].astype(float)
-    reach = np.nanmax(np.abs([value - null, low - null, high - null, paper - null, 1e-9]))
+    if isnan(value):
+        return ""
+    numbers = [value - null, paper - null, 1e-9]
+    near = np.nanmax(np.abs([*numbers, np.nanmin(np.abs([low - null, high - null, inf]))]))
+    near = min(near, WIDEST * np.nanmax(np.abs(numbers)))
+    far = np.nanmax(np.abs([low - null, high - null, near]))
+    reach = min(far, WIDEST * near)
     x = {
-        name: f"{60 + 54 * (v - null) / reach:.1f}"
-        for name, v in zip("vlhp", (value, low, high, paper), strict=True)
+        name: 60 + 54 * float(np.clip((number - null) / reach, -1, 1))
+        for name, number in (("value", value), ("low", low), ("high", high), ("paper", paper))
     }
-    line = "" if isnan(low) else f'<path d="M{x["l"]} 8H{x["h"]}" stroke-width="2"/>'
-    hollow = "" if isnan(paper) else f'<circle cx="{x["p"]}" cy="8" r="4" fill="none"/>'
-    dot = "" if isnan(value) else f'<circle cx="{x["v"]}" cy="8" r="3.5" fill="currentColor"/>'
-    marks = f'<path class="null" d="M60 1V15"/>{line}{hollow}{dot}'
-    return (
-        f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>' if dot else ""
-    )
+    line = "" if isnan(low) else f'<path d="M{x["low"]:.1f} 8H{x["high"]:.1f}" stroke-width="2"/>'
+    left = '<path class="cut" d="M11 4L6 8L11 12" fill="none"/>' if low - null < -reach else ""
+    right = '<path class="cut" d="M109 4L114 8L109 12" fill="none"/>' if high - null > reach else ""
+    hollow = "" if isnan(paper) else f'<circle cx="{x["paper"]:.1f}" cy="8" r="4" fill="none"/>'
+    dot = f'<circle cx="{x["value"]:.1f}" cy="8" r="3.5" fill="currentColor"/>'
+    marks = f'<path class="null" d="M60 1V15"/>{line}{left}{right}{hollow}{dot}'
+    return f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>'
+
+
+WIDEST = 4  # Times the number's distance from the null: as far as a whisker is drawn
 
 
 STAND_INS = (
@@ -290,9 +498,20 @@ STAND_INS = (
 """Every other network, from the nearest to a paper's to the farthest."""
 MENDED = "flow|whitening|-LP"  # in the names of such lines
 BLOCKS = {"repro-tiny": 2, "all-MiniLM-L6-v2": 6, "e5-small-en": 12, "all-mpnet-base-v2": 12}
-# Full-size scores of networks on STS-B; None where the rows hold none
-Scores = Mapping[str, float | None]
+SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
+SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
+"""Full sizes of networks with rows; to ask the networks themselves would load torch."""
 FEWEST_BLOCKS = 4  # of a network that is asked about depth
+LEAST_LIFT = 0.2  # of the paper's: what training has to lift a network that speaks of it
+
+
+@dataclass(frozen=True)
+class Known:
+    """What rows say of the networks of an experiment."""
+
+    rows: pd.DataFrame
+    # Full-size scores of networks on STS-B; None where the rows hold none
+    scores: Mapping[str, float | None]
 
 
 def nearness(network: str, own: Sequence[str] = ()) -> int:
@@ -302,41 +521,78 @@ def nearness(network: str, own: Sequence[str] = ()) -> int:
     return order.index(name) if (name := Path(network).name) in order else len(order)
 
 
-def rank(claim: str, networks: str) -> int:
-    """How far networks, with commas between them, are from the claim's paper: the farthest
-    counts.
-    """
-    return max(nearness(name, record_of(claim)["own"]) for name in networks.split(", "))
-
-
-def deep(m: Measurement, scores: Scores) -> str:
+def deep(m: Measurement, known: Known) -> str:
     """Depth cannot be told from a network of two or three layers."""
     few = {name: BLOCKS.get(name, FEWEST_BLOCKS) for name in m.network.split(", ")}
     said = [f"{name} has {blocks} blocks" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
     return f"at least {FEWEST_BLOCKS} blocks: {', '.join(said)}" if said else ""
 
 
-def chosen_on_dev(m: Measurement, scores: Scores) -> str:
+def chosen_on_dev(m: Measurement, known: Known) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
-    known = {*record_of(m.claim_id)["own"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
-    lacking = [n for n in m.network.split(", ") if Path(n).name not in known]
+    chosen = {*record_of(m.claim_id)["own"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
+    lacking = [n for n in m.network.split(", ") if Path(n).name not in chosen]
     return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
 
 
-def above_words(m: Measurement, scores: Scores) -> str:
+def above_words(m: Measurement, known: Known) -> str:
     """A network that says less of similarity than counted words do cannot say what its size does to
-    it.
+    it. Asked of the parts that speak of similarity.
     """
+    if not re.search(record_of(m.claim_id).get("asked_of", ""), m.what):
+        return ""
     floor = full_size_scores().get(BASELINES["tfidf"], nan)
-    known = {
-        name: score for name in m.network.split(", ") if (score := scores.get(name)) is not None
-    }
-    said = [f"{name} has {score:.1f}" for name, score in known.items() if score <= floor]
+    scores = {name: known.scores.get(name) for name in m.network.split(", ")}
+    said = [
+        f"{name} has {score:.1f}"
+        for name, score in scores.items()
+        if score is not None and score <= floor
+    ]
     return (
         f"a full-size score on STS-B above counted words' {floor:.1f}: {', '.join(said)}"
         if said
         else ""
     )
+
+
+def taught(m: Measurement, known: Known) -> str:
+    """A network that training does not lift has nothing to show of a way to train: it has to be
+    lifted by at least a fifth of what the paper's is.
+    """
+    experiment = str(known.rows["experiment"].iloc[0])
+    lift = lift_of(experiment)
+    if not lift:
+        return ""
+    rows = known.rows if experiment == lift["rows"] else recorded_rows(lift["rows"])
+    least = LEAST_LIFT * (lift["trained"] - lift["untouched"])
+    for name in m.network.split(", "):
+        lifted = lifted_by(rows, name)
+        if isnan(lifted):
+            return f"{UNTOLD}needs {lift['objective']} at full width beside the untouched {name}"
+        if lifted < least:
+            points = f"{lifted:.1f}".replace("-", "−")
+            return (
+                f"{lift['objective']} lifts {name} by {points} points on STS-B's dev pairs, "
+                f"and the paper's network by five times {least:.1f}"
+            )
+    return ""
+
+
+UNTOLD = "not told: "
+"""How the words of a condition begin that no row tells of."""
+
+
+def lifted_by(rows: pd.DataFrame, network: str) -> float:
+    """In points, the encoder's score on dev pairs after training at full width less that of the
+    untouched network, at the same readout; NaN where rows hold only one of them.
+    """
+    own = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
+    own = own[(own["metric"] == "spearman") & own["setting"].fillna("").str.startswith("dev")]
+    untouched = own[own["method"] == UNTRAINED]
+    trained = own[own["method"] == END_TO_END]
+    width = SIZES.get(Path(network).name, trained["dim"].max())
+    trained = trained[trained["dim"] == width]
+    return 100 * float(trained["value"].mean() - untouched["value"].mean())
 
 
 def full_score(rows: pd.DataFrame) -> float | None:
@@ -358,55 +614,84 @@ def named(what: str, networks: list[str]) -> list[str]:
     return [name for name in found if sum(name in other for other in found) == 1]
 
 
-CONDITIONS = {condition.__name__: condition for condition in (deep, chosen_on_dev, above_words)}
+CONDITIONS = {
+    condition.__name__: condition for condition in (deep, chosen_on_dev, above_words, taught)
+}
 """What a claim may ask of a network: in words, what the network lacks."""
 
 
-def asked(m: Measurement, scores: Scores) -> str:
-    """What a network lacks of all that the claim asks of it, for what was measured."""
-    record = record_of(m.claim_id)
-    if not re.search(record.get("asked_of", ""), m.what):
-        return ""
-    lacking = [CONDITIONS[name](m, scores) for name in record["asks"]]
-    return "; ".join(filter(None, lacking))
+def asked(m: Measurement, known: Known) -> Measurement:
+    """A measurement with what its network lacks of all that the claim asks of it."""
+    lacking = [CONDITIONS[name](m, known) for name in record_of(m.claim_id)["asks"]]
+    unmet = [words for words in lacking if words and not words.startswith(UNTOLD)]
+    untold = [words.removeprefix(UNTOLD) for words in lacking if words.startswith(UNTOLD)]
+    return replace(
+        m,
+        unmet=m.unmet or "; ".join(unmet),
+        unknown=m.unknown or "; ".join(untold),
+    )
 
 
 def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
-    """Measurements with what their rows say of who speaks: network, generated text, scope, the
-    condition that fails.
+    """Measurements with what their rows and the record of their claim say of who speaks: network,
+    generated text, scope, the condition that fails.
 
     A measurement that names no network of its rows speaks for all of them. Parts of a claim are
-    counted on all networks that can bear on it, since where one cannot tell the word passes to the
-    next.
+    counted on all networks that its record names and that can bear on it, since each may contradict
+    it; so are these networks, since on each it may hold.
     """
     everyone = [str(name) for name in rows["backbone"].dropna().unique()]
     generated = (rows["data_source"] == "microworld").any()
     # a page without STS-B says nothing of its networks' scores there, but recorded ones do
-    known = (
+    scored = (
         pd.concat([rows, recorded_rows("sbertlp_table1")])
         if (rows["dataset"] != "stsb").all()
         else rows
     )
-    scores = {name: full_score(known[known["backbone"] == name]) for name in everyone}
+    scores = {name: full_score(scored[scored["backbone"] == name]) for name in everyone}
+    known = Known(rows, scores)
+    protocol = str(rows["experiment"].dropna().iloc[0]) if rows["experiment"].notna().any() else ""
+    another = "protocol" in experiment_of(protocol)
     whole = []
     for m in found:
         record = record_of(m.claim_id)
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
-        m = replace(m, network=network, generated=bool(generated))
         speakers = network.split(", ")
         # By us; the paper's own training is its profile's
         smaller = (
             record["trained"]
             and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
         )
-        of_paper = all(Path(name).name in record["own"] for name in speakers)
-        same = bool(m.network) and not smaller and of_paper
-        unmet = m.unmet or asked(m, scores)
-        whole.append(replace(m, scope="same" if same else "substitute", unmet=unmet))
-    parts = Counter(m.claim_id for m in whole if not (m.unmet or isnan(m.low)))
+        of_paper = set(short_names(network)) <= set(record["own"])
+        same = bool(network) and of_paper and not (smaller or another)
+        others = set(short_names(network)) - set(record["judges"])
+        alone = record["testable"] == "only that network" and others
+        m = replace(
+            m,
+            network=network,
+            generated=bool(generated),
+            scope="same" if same else "substitute",
+            testable=record["testable"],
+            likely=record["likely"],
+            missing=m.missing
+            or (f"speaks of {', '.join(record['judges'])} alone" if alone else ""),
+        )
+        whole.append(asked(m, known))
+    bearing = [m for m in whole if may_decide(m)]
+    parts = Counter(m.claim_id for m in bearing)
+    networks = Counter(claim for claim, _ in {(m.claim_id, m.network) for m in bearing})
     for m in whole:
-        tasks = record_of(m.claim_id).get("tasks", 1)
-        yield replace(m, parts=tasks * max(1, parts[m.claim_id]))
+        together = pages_of(m.claim_id) * max(1, parts[m.claim_id])
+        all_needed = m.testable == "only that network"
+        on_any = 1 if all_needed else max(1, networks[m.claim_id])
+        yield replace(m, parts=together, networks=on_any)
+
+
+def may_decide(m: Measurement) -> bool:
+    """Whether a measurement has an interval, and its network is named and passes the conditions."""
+    if m.unmet or m.unknown or m.missing or isnan(m.low):
+        return False
+    return set(short_names(m.network)) <= set(record_of(m.claim_id)["judges"])
 
 
 @lru_cache

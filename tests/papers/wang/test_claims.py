@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from made_rows import FAILS, HOLDS, UNSURE, around, seeded, verdicts_of_parts
+from made_rows import FAILS, HOLDS, LESS, UNSURE, around, seeded, verdicts_of_parts
 from repro.methods import (
     AVERAGE,
     END_TO_END,
@@ -84,7 +84,7 @@ def test_table_2(difference):
     assert verdicts_of_parts(found) == {
         ("WANG-T2-1", "smallest gain of step 1 where the encoder changes"): HOLDS,
         ("WANG-T2-1", "smallest gain of step 2"): FAILS,
-        ("WANG-T2-2", "mean gain of step 1"): HOLDS,
+        ("WANG-T2-2", "mean gain of step 1"): LESS,
         ("WANG-T2-2", "mean gain of step 2"): FAILS,
         ("WANG-T1-5", "mean gain of step 1 less that of step 2"): HOLDS,
         ("WANG-T2-3", "smallest lead of encoder_d over encoder_d + pooler_d"): HOLDS,
@@ -262,7 +262,11 @@ def test_ablations():
             for d in (8, 4)
         ]
     )
-    ratios = [{"dim": d, **around(ratio, 0.01), "seed": 0} for d, ratio in ((8, 1.02), (2048, 1.3))]
+    ratios = [
+        {"dim": d, **around(ratio * (1 + run / 100), 0.01), "seed": run}
+        for d, ratio in ((8, 1.02), (2048, 1.3))
+        for run in range(3)
+    ]
     assert verdicts_of_parts(
         claims.ablations(pd.concat([rows, make_rows(ratios, metric="encode_ratio")]), 768)
     ) == {

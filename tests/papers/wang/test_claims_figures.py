@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from made_rows import FAILS, HOLDS, SEEDS, UNSURE, seeded, verdicts_of, verdicts_of_parts
+from made_rows import FAILS, HOLDS, LESS, SEEDS, UNSURE, seeded, verdicts_of, verdicts_of_parts
 from repro.methods import AVERAGE
 from repro.papers.wang.claims import figure2, figure3, figure4, log_optimal, third_of
 
@@ -149,7 +149,8 @@ SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
 
 def test_better_encoders_that_help_are_the_claim_and_those_that_harm_contradict_it():
     found = figure4(grid(SCORE, ALONE))
-    assert verdicts_of(found) == {f"F4-{i}": [HOLDS] * n for i, n in ((1, 1), (2, 1), (3, 1))}
+    # F4-3 names two sizes, and any narrower one will do here
+    assert verdicts_of(found) == {"F4-1": [HOLDS], "F4-2": [HOLDS], "F4-3": [LESS]}
     assert (found[0].value, found[0].null) == (100.0, 50.0) and found[1].paper == pytest.approx(6.8)
     turned = verdicts_of(
         figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE))

@@ -131,11 +131,17 @@ def spectrum(kernel, value):
 
 
 def jumps(value):
-    common = {"metric": "roughness_lead", "method": "Autoencoder − others", **around(value)}
     return [
-        {**common, "backbone": encoder, "setting": setting}
+        {
+            **around(0.05 + value * (method == "Autoencoder")),
+            "metric": "roughness",
+            "method": method,
+            "backbone": encoder,
+            "setting": setting,
+        }
         for encoder in FULL
         for setting in claims.WITHIN
+        for method in ZHANG_METHODS
     ]
 
 
@@ -151,8 +157,7 @@ CASES = {
         {"between": 0.02, "extra": spectrum("sigmoid", -1e-4)},
         dict.fromkeys((*SIMILARITY, "S42-9", "S42-12", "S42-14", "C-3"), HOLDS),
     ),
-    # To a point
-    "all equal": ("figure2", lambda *_: 0.0, {}, dict.fromkeys(("S42-8", "S42-11"), HOLDS)),
+    "all equal": ("figure2", lambda *_: 0.0, {}, dict.fromkeys(("S42-8", "S42-11"), UNSURE)),
     "the other way round": (
         "figure2",
         other_way_round,
@@ -253,7 +258,7 @@ def test_random_projection_must_be_equal_to_the_last_digit():
     rows = rows_of(as_printed)
     moved = (rows["setting"] == claims.BETWEEN) & (rows["method"] == "GRP − GRP")
     rows.loc[rows.index[moved][0], "value"] = 1e-6
-    assert said_of(claims.figure2(rows))["S42-9"] == {FAILS}
+    assert said_of(claims.figure2(rows))["S42-9"] == {FAILS, HOLDS}, "encoder by encoder"
 
 
 def test_the_papers_own_encoders_are_judged_where_they_are():
@@ -274,24 +279,23 @@ def test_the_smallest_sufficient_size():
         tables.loss(rows[rows["method"] != FULL_SIZE], MINILM, "PCA", "inductive")
 
 
-def seconds(times, *, n_train=11_498, backbone="one"):
-    """Rows of Table 1 from (fit, transform) by method, scikit-learn's; the autoencoders are
-    ours.
+def seconds(times, *, n_train=11_498, backbone="one", slower=0.0):
+    """Rows of Table 1 from (fit, transform) by method in three runs that differ by a tenth; the
+    autoencoders are ours alone, of the others scikit-learn's take `slower` times longer.
     """
-    whose = {
-        method: "this package" if method.startswith("Auto") else "scikit-learn" for method in times
-    }
-    rows = [
-        {
-            "method": method,
-            "setting": whose[method],
-            "metric": f"{what}_seconds",
-            **around(t, t * 0.05),
-        }
-        for method, pair in times.items()
-        for what, t in zip(("fit", "transform"), pair, strict=True)
-    ]
-    return make_rows(rows, seed=0, n_train=n_train, backbone=backbone)
+    rows = []
+    for method, pair in times.items():
+        for whose in ("this package", "scikit-learn"):
+            if method.startswith("Auto") and whose == "scikit-learn":
+                continue
+            longer = 1 + slower * (whose == "scikit-learn")
+            for (what, t), seed in product(zip(("fit", "transform"), pair, strict=True), SEEDS):
+                took = around(t * longer * (1 + 0.05 * (seed % 2) * (method == "PCA")), t * 0.05)
+                rows.append(
+                    {"method": method, "setting": whose, "metric": f"{what}_seconds", **took}
+                    | {"seed": seed}
+                )
+    return make_rows(rows, n_train=n_train, backbone=backbone)
 
 
 PRINTED = {
@@ -309,6 +313,19 @@ def test_the_printed_seconds_bear_their_claims_out():
     }
     turned = dict(PRINTED, KPCA=(37.98, 0.001))
     assert FAILS in said_of(table1(seconds(turned)))["T1-2"], "the text's sentence"
+
+
+def test_a_ratio_of_times_is_of_one_implementation_and_its_interval_of_runs():
+    """scikit-learn's kernel PCA takes eleven times as long as ours: the autoencoder, which is ours
+    alone, is held against ours.
+    """
+    (found,) = [m for m in table1(seconds(PRINTED, slower=10.0)) if "Autoencoder by KPCA" in m.what]
+    assert found.value == pytest.approx(101.16 / 37.98) and found.seeds == len(SEEDS)
+    (of_pca,) = [m for m in table1(seconds(PRINTED)) if "PCA by GRP" in m.what]
+    assert of_pca.low < of_pca.value < of_pca.high and of_pca.seed_sd > 0
+    few = seconds(PRINTED)
+    two = table1(few[few["seed"] < 2])
+    assert {m.verdict for m in two} == {UNSURE}, "two runs have no interval"
 
 
 def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():

@@ -1,8 +1,9 @@
 """How rows of ESE are read, and what the table of its claims, `papers/ese.toml`, names.
 
-A layer or size of the paper's backbone is read as the same share of ours: half of the layers, ESE's
-compressed size. A backbone is judged where it has all of the paper's lines. Table 3 is judged by
-exact match where answers were generated, else by two proxies that have no printed size.
+A layer of the paper's backbone, and ESE's compressed size, is read as the same share of ours. A
+trained line is held against the untouched one only where the control, the same training without the
+method, costs nothing. A backbone is judged where it has all of the paper's lines. Table 3 is judged
+by exact match where answers were generated, else by two proxies that have no printed size.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import FEWEST_SEEDS, Estimate, estimate, of_parts, scaled
+from repro.evaluation.seeds import (
+    FEWEST_SEEDS,
+    Estimate,
+    doublings,
+    estimate,
+    of_parts,
+    scaled,
+)
 from repro.evaluation.stats import Floats
 from repro.methods import (
     AVERAGE,
@@ -28,8 +36,18 @@ from repro.methods import (
     SHALLOW_AVERAGE,
 )
 from repro.report.claims import judges_of, record_of
-from repro.report.judge import Measurement, Rule, absent, effect, judge, lowest
-from repro.report.tables import over_seeds, paper_values
+from repro.report.judge import (
+    Measurement,
+    Rule,
+    absent,
+    change,
+    effect,
+    farthest,
+    judge,
+    lowest,
+    ratio,
+)
+from repro.report.tables import paper_values
 from repro.rows import parsed
 
 RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours
@@ -57,6 +75,7 @@ PER_CENT = record_of("ESE-F6-1")["parts"][0]["margin"]
 """What counts as equal time: runs on one idle machine differ by several per cent."""
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
 """Agreement of a prefix with the whole, without a map."""
+AS_THEY_ARE = "as they are"  # beginning of the setting of embeddings that are not centred
 
 
 # How rows are read
@@ -326,17 +345,24 @@ def first_layer(
     )
 
 
-def first_layers(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
-    """How many layers later a rival passes the threshold than ESE; and MRL than RAW, where the
-    paper has one layer.
+def first_layers(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    printed_after: Mapping[str, float],
+    of_layers: int,
+    unit: str,
+) -> Iterator[Measurement]:
+    """How many layers later a rival passes the threshold than ESE, beside the printed number on a
+    network of as many layers as the paper's.
     """
     for facts, own in complete(rows):
         given = float(own["threshold"].iloc[0])
         passed = threshold_of(own) if isnan(given) else given
         at = {method: layer_scores(own, method) for method in (RAW, MRL, ESE)}
-        # RAW may pass with MRL
-        for later, earlier, null in ((RAW, ESE, 0.0), (MRL, ESE, 0.0), (RAW, MRL, -0.5)):
-            a, b = at[later], at[earlier]
+        as_deep = facts["last"] == of_layers
+        for later in RIVALS:
+            a, b = at[later], at[ESE]
             if a and b:
 
                 def gap_of(
@@ -349,8 +375,35 @@ def first_layers(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurem
                     return first_above(a, mine, passed) - first_above(b, theirs, passed)
 
                 gap = of_parts([*a.values(), *b.values()], gap_of)
-                said = what.format(**facts, later=later, earlier=earlier, passed=passed)
-                yield effect(claim, gap, said, null=null)
+                said = what.format(**facts, later=later, earlier=ESE, passed=passed)
+                paper = printed_after[later] if as_deep else None
+                fields: dict[str, Any] = {"paper": paper, "sized": not as_deep, "unit": unit}
+                yield effect(claim, gap, said, network=facts["backbone"], **fields)
+
+
+def level_from(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    least: int,
+) -> Iterator[Measurement]:
+    """How ESE's last layer changes beyond a printed size, where it changes most.
+
+    Rows hold changes against one size, the same share of the network: those against the printed
+    size are their differences, seed by seed. A network that has not got it is told by the share.
+    """
+    for facts, own in complete(rows):
+        changes = only(own, metric="spearman_change", method=ESE, dataset=AVERAGE)
+        changes = changes[(changes["layer"] == facts["last"]) & changes["against"].notna()]
+        for share, cells in changes.groupby("against"):
+            at = {int(dim): estimate(cell) for dim, cell in cells.groupby("dim")}
+            size = least if least in at else int(share)
+            start = at.get(size, Estimate({None: 0.0}, random=False))
+            beyond = {dim: e - start for dim, e in at.items() if dim > size}
+            if beyond:
+                dim, e = farthest(beyond)
+                said = what.format(**facts, least=size, dim=dim)
+                yield effect(claim, e, said, test="sameness", network=facts["backbone"])
 
 
 # Table 2 and Figure 5
@@ -406,6 +459,7 @@ def above_ends(
     claim: str,
     what: str,
     same: Same,
+    sized: bool,
 ) -> Iterator[Measurement]:
     """The default's lead over the smallest and the largest size tried."""
     sizes = tried_sizes(rows)
@@ -414,7 +468,8 @@ def above_ends(
         # None of the default with itself
         if (e := variant_lead(rows, ESE_DEFAULT, sizes[size])) is not None:
             names = {"default": default, "size": size, "side": side}
-            yield effect(claim, e, what.format(backbone=rows["backbone"].iloc[0], **names))
+            said = what.format(backbone=rows["backbone"].iloc[0], **names)
+            yield effect(claim, e, said, sized=sized)
 
 
 def above_baselines(
@@ -485,11 +540,10 @@ def printed_half(rival: str) -> float:
     return float(100 * own.loc[own["dataset"].str.contains("half layer"), "value"].iloc[0])
 
 
-def ratios(rows: pd.DataFrame, metric: str, **where: Any) -> pd.DataFrame:
-    """Ratios of one kind, means over runs: method, layer, dim, setting, value, ci_low and
-    ci_high.
-    """
-    return over_seeds(only(rows, metric=metric, **where), ["method", "layer", "dim", "setting"])
+def ratios(rows: pd.DataFrame, metric: str, by: Sequence[str], **where: Any) -> dict[Any, Estimate]:
+    """Ratios of one kind in doublings, run by run, of every cell."""
+    cells = only(rows, metric=metric, **where).groupby(list(by), sort=False, dropna=False)
+    return {key: doublings(cell.groupby("seed")["value"].mean().to_dict()) for key, cell in cells}
 
 
 def equal_time(
@@ -497,39 +551,23 @@ def equal_time(
     claim: str,
     what: str,
     margin: float,
+    unit: str,
 ) -> Iterator[Measurement]:
     """How ESE's seconds differ from MRL's at equal depth, where they differ most."""
-    ratio = ratios(rows, "encode_ratio", method=f"{ESE} / {MRL}")
-    if len(ratio):
-        worst = ratio.loc[np.log(ratio["value"]).abs().idxmax()]
-        value, low, high = (100 * (float(worst[c]) - 1) for c in ("value", "ci_low", "ci_high"))
-        said = what.format(backbone=rows["backbone"].iloc[0], layer=worst["layer"])
-        runs = int(rows["seed"].nunique())
-        yield Measurement(claim, "sameness", value, low, high, margin=margin, seeds=runs, what=said)
-
-
-def times(
-    rows: pd.DataFrame,
-    claim: str,
-    ratio: pd.Series,
-    what: str,
-    direction: int,
-) -> Measurement:
-    """How many times, from a row of ratios."""
-    value, low, high = (float(ratio[c]) for c in ("value", "ci_low", "ci_high"))
-    fields: dict[str, Any] = {"null": 1.0, "direction": direction, "what": what}
-    runs = int(rows["seed"].nunique())
-    return Measurement(claim, "ratio", value, low, high, seeds=runs, **fields)
+    at = ratios(rows, "encode_ratio", ["layer"], method=f"{ESE} / {MRL}")
+    if at:
+        (layer,), e = farthest(at)
+        said = what.format(backbone=rows["backbone"].iloc[0], layer=layer)
+        yield change(claim, e, said, margin=margin, unit=unit)
 
 
 def sooner_at_fewer_dims(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How much longer encoding and search take at full size, of the lines where it is least."""
-    size = ratios(rows, "size_ratio")
-    if len(size) and f"{ESE} / {MRL}" in set(rows["method"]):
-        least = size.loc[size["value"].idxmin()]
-        names = {"dim": int(least["dim"]), "method": least["method"]}
-        said = what.format(backbone=rows["backbone"].iloc[0], **names)
-        yield times(rows, claim, least, said, 1)
+    at = ratios(rows, "size_ratio", ["method", "layer", "dim", "setting"])
+    if at and f"{ESE} / {MRL}" in set(rows["method"]):
+        (method, _, dim, _), e = lowest(at)
+        said = what.format(backbone=rows["backbone"].iloc[0], dim=int(dim), method=method)
+        yield ratio(claim, e, said, null=1.0)
 
 
 def sooner_by_ese(
@@ -539,34 +577,30 @@ def sooner_by_ese(
     rival: str,
 ) -> Iterator[Measurement]:
     """How long encoding and search take by ESE against a rival, on average over sizes."""
-    total = ratios(rows, "total_ratio", method=f"{ESE} / {rival}")
-    for _, mean in total[total["setting"].str.endswith(MEAN)].iterrows():
-        yield times(rows, claim, mean, what.format(backbone=rows["backbone"].iloc[0]), -1)
+    at = ratios(rows, "total_ratio", ["layer", "setting"], method=f"{ESE} / {rival}")
+    for (_, setting), e in at.items():
+        if setting.endswith(MEAN):
+            said = what.format(backbone=rows["backbone"].iloc[0])
+            yield ratio(claim, e, said, null=1.0, direction=-1)
 
 
 def closer(
     rows: pd.DataFrame,
     claim: str,
-    map_says: str,
-    prefix_says: str,
+    what: str,
     rival: str,
 ) -> Iterator[Measurement]:
-    """Distances in the map, and agreement without one, at the map's prefix, against a rival.
+    """Distances of the full and the cut embedding in the map, against a rival: the paper's measure,
+    of embeddings as they are.
 
-    The claim is made of distances in a map and holds only if measures without a map agree (audit
-    E16), so both judge it.
+    Centred ones, and agreement without a map, are this book's and stand on the page.
     """
-    backbone = rows["backbone"].iloc[0]
-    pair = only(rows, method=f"{ESE} − {rival}")
-    maps = only(pair, metric="map_distance_lead")
-    for (dim, setting), at in maps.groupby(["dim", "setting"], sort=False):
-        said = map_says.format(backbone=backbone, dim=dim, setting=setting)
-        yield effect(claim, scaled(estimate(at), 0.01), said, direction=-1)
-    for metric, measure in MEASURES.items():
-        at = only(pair, metric=f"{metric}_lead")
-        for dim, cell in at[at["dim"].isin(maps["dim"])].groupby("dim"):
-            said = prefix_says.format(backbone=backbone, measure=measure, dim=dim)
-            yield effect(claim, estimate(cell), said)
+    pair = only(rows, method=f"{ESE} − {rival}", metric="map_distance_lead")
+    pair = pair[pair["setting"].str.startswith(AS_THEY_ARE)]
+    for (dim, setting), at in pair.groupby(["dim", "setting"], sort=False):
+        said = what.format(backbone=rows["backbone"].iloc[0], dim=dim, setting=setting)
+        distance = scaled(estimate(at), 0.01)
+        yield effect(claim, distance, said, direction=-1, unit="of the map")
 
 
 JUDGES = judges_of("ese", globals())

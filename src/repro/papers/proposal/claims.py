@@ -84,7 +84,8 @@ def slope_of_error(
     for backbone, own in slopes(rows).groupby(level="backbone"):
         off = Estimate((own.droplevel("backbone") - slope).to_dict())
         said = what.format(backbone=backbone)
-        yield effect(claim, off, said, test="sameness", margin=margin, network=str(backbone))
+        fields = {"margin": margin, "network": str(backbone), "unit": "of the slope"}
+        yield effect(claim, off, said, test="sameness", **fields)
 
 
 def in_task_order(rows: pd.DataFrame) -> pd.DataFrame:

@@ -3,12 +3,13 @@ names: systems, settings, sets, dims that it calls best, and how its claims are 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, of_parts
+from repro.evaluation.seeds import Estimate, estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
 from repro.report.claims import judges_of
@@ -35,6 +36,7 @@ STS = ("stsb", "sickr")  # of the figures
 RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
 """Setting of the rows of the sweep; method of the rows on the range of dims."""
+ON_DEV = "chosen on dev"  # beginning of the method of rows that compare the number that dev picks
 STATISTICS = {"residual variance": "residual variance", "Procrustes": "Procrustes statistics"}
 """Metrics that are said to pick the number of neighbours, and what they are called."""
 
@@ -181,7 +183,7 @@ def counted(
     won = round(share.value * sets / 100) if share.seeds else 0
     least = paper - 50 / sets if null is None else null
     said = what.format(sets=sets, won=won, **names)
-    return effect(claim, share, said, paper=paper, null=least, network=network)
+    return effect(claim, share, said, paper=paper, null=least, network=network, unit="%")
 
 
 def sets_led(
@@ -207,6 +209,29 @@ def sets_led(
         said = what.replace("{network}", network_of(rows, method))
         network = networks(rows, [method])
         yield counted(claim, share, len(leads), said, paper, network=network)
+
+
+def regret(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    statistic: str,
+    without: str,
+) -> Iterator[Measurement]:
+    """What the number of neighbours that a statistic picks loses against the one that dev picks, on
+    test, mean of the sets.
+
+    Of the best on test itself none can be ahead: that one judges nothing.
+    """
+    for group, own in by_encoder(rows):
+        picked = own[own["method"] == f"{ON_DEV} − {statistic}"]
+        sets = [estimate(cell, deterministic=fixed(cell)) for _, cell in picked.groupby("dataset")]
+        said = what.format(group=group)
+        if sets:
+            yield effect(claim, mean(sets, same_items=False), said, network=str(group))
+        else:
+            nothing = effect(claim, Estimate({0: 0.0}), said, network=str(group))
+            yield replace(nothing, unknown=without)
 
 
 def mapping_beats_flow(

@@ -1,8 +1,7 @@
 """What the table of Wang et al. (2023), `papers/wang.toml`, names; Tables 3 and 4 for the reader.
 
-"At every dim" and "for every network" are judged where the claim is hardest to hold. The paper's
-dims are read as shares of the network's full size, those of Figure 4 as printed; where methods are
-compared at one dim, so is that.
+"At every dim" and "for every network" are judged where the claim is hardest to hold. A printed
+dim is judged where the network has it, its share of the full size only where it has not.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from repro import methods
 from repro.evaluation.seeds import (
     FEWEST_SEEDS,
     Estimate,
+    doublings,
     estimate,
     estimates,
     kendall,
@@ -44,6 +44,7 @@ from repro.report.judge import (
     Judge,
     Measurement,
     Rule,
+    change,
     effect,
     farthest,
     highest,
@@ -53,11 +54,9 @@ from repro.report.judge import (
     together,
     trend,
 )
+from repro.report.scorecard import SIZES
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
-SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
-SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
-"""Full sizes of networks with rows; to ask the networks themselves would load torch."""
 PAPER_HIDDEN = 768
 PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5")["parts"]}
 """Figure 2's smallest dims that keep the best score."""
@@ -229,7 +228,7 @@ def optimal(
         return
     best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
     if paper == PAPER_HIDDEN:
-        yield effect(claim, best, what, test="sameness")
+        yield effect(claim, best, what, test="sameness", unit="doublings")
     else:
         yield ratio(claim, best, what, null=1.0, paper=paper / PAPER_HIDDEN)
 
@@ -456,8 +455,8 @@ def seconds_of_step_two(
     costs = rows[rows["metric"] == "train_seconds"]
     took = costs.pivot_table(index="seed", columns="method", values="value", aggfunc="sum")
     if {STEP_2, END_TO_END} <= set(took):
-        doublings = np.log2(took[STEP_2] / took[END_TO_END]).dropna().to_dict()
-        yield ratio(claim, Estimate(doublings), what, **compared)
+        ratios = (took[STEP_2] / took[END_TO_END]).dropna().to_dict()
+        yield ratio(claim, doublings(ratios), what, **compared)
 
 
 # Tables 3 and 4: training against reducing afterwards
@@ -614,18 +613,16 @@ def width_cost(
     what: str,
     margin: float,
 ) -> Iterator[Measurement]:
-    """How encoding time changes with the pooler's width, where it changes most."""
+    """How encoding time changes with the pooler's width, where it changes most, run by run."""
     ratios = rows[(rows["metric"] == "encode_ratio") & (rows["dim"] != rows["full"])]
-    change = 100 * (ratios.groupby("dim")[["value", "ci_low", "ci_high"]].mean() - 1)
-    runs = ratios["seed"].unique()
     at = {
-        d: Estimate(dict.fromkeys(runs, v), random=False, ends=(a, b))
-        for d, v, a, b in change.itertuples()
+        dim: doublings(own.set_index("seed")["value"].to_dict())
+        for dim, own in ratios.groupby("dim")
     }
     if at:
-        d, e = farthest(at)
-        said = what.format(full=int(rows["full"].iloc[0]), dim=d)
-        yield effect(claim, e, said, test="sameness", margin=margin)
+        dim, e = farthest(at)
+        said = what.format(full=int(rows["full"].iloc[0]), dim=dim)
+        yield change(claim, e, said, margin=margin)
 
 
 # what pages judge their rows by

@@ -1,10 +1,11 @@
 """What the table of Zhang et al. (2024), `papers/zhang.toml`, names: how rows are read, who stands
 for the paper's encoders, and claims of score against size with arithmetic of their own.
 
-A size of the paper's encoders is read as the same share of ours.
+A size of the paper's encoders is read as the same share of those that stand for them.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from repro.evaluation.seeds import Estimate, estimate, estimates, mean, of_parts
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
 from repro.report.claims import judges_of, table
-from repro.report.judge import Measurement, Rule, Split, effect, judge, lowest, together
+from repro.report.judge import (
+    Measurement,
+    Rule,
+    Split,
+    answer,
+    effect,
+    judge,
+    lowest,
+    together,
+)
 from repro.rows import parsed
 from repro.types import InputError
 
@@ -79,10 +89,10 @@ def role(
     known = {str(facts["encoder"]): (facts, own) for facts, own in encoders(rows)}
     for name in who:
         place = NETWORKS[name]
-        present = [e for e in (place["own"], *place.get("like", ())) if e in known]
-        if present:
-            facts, own = known[present[0]]
-            yield {**facts, "least": above / place["full"] * facts["full"]}, own
+        for encoder in (place["own"], *place.get("like", ())):
+            if encoder in known:
+                facts, own = known[encoder]
+                yield {**facts, "least": above / place["full"] * facts["full"]}, own
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
@@ -106,11 +116,32 @@ def unmoved(
     very same.
     """
     between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == f"{method} − {method}")]
-    if len(between):
-        value = 100 * float(between["value"].abs().max())
-        fields: dict[str, Any] = {"seeds": int(between["seed"].nunique()), "margin": 0.0}
-        fields["what"] = what.format(n=len(between))
+    for encoder, own in between.groupby("backbone", sort=False):
+        value = 100 * float(own["value"].abs().max())
+        fields: dict[str, Any] = {"seeds": int(own["seed"].nunique()), "margin": 0.0}
+        fields["what"] = what.format(encoder=encoder, n=len(own))
+        fields["network"] = str(encoder)
         yield Measurement(claim, "sameness", value, value, value, **fields)
+
+
+def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """How much rougher the autoencoder's curve over sizes is than the others' are on average, mean
+    of both settings.
+    """
+    for facts, own in encoders(rows):
+        curves = own[own["metric"] == "roughness"]
+        leads = []
+        for _, cells in curves.groupby("setting", sort=False):
+            at = {
+                str(method): estimate(cell, deterministic=method not in RANDOM)
+                for method, cell in cells.groupby("method", sort=False)
+            }
+            others = [e for method, e in at.items() if method != AUTOENCODER]
+            if AUTOENCODER in at and others:
+                leads.append(at[AUTOENCODER] - mean(others))
+        if leads:
+            said = what.format(**facts)
+            yield effect(claim, mean(leads), said, network=str(facts["encoder"]))
 
 
 def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
@@ -146,7 +177,8 @@ def first_of_five(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measure
     seen, at = over_tasks(rows)
     if at:
         method, behind = lowest(at)
-        yield effect(claim, behind, what.format(method=method), network=seen)
+        said = what.format(method=method)
+        yield effect(claim, behind, said, network=seen, unit="ranks")
 
 
 def levelled(
@@ -157,21 +189,28 @@ def levelled(
     level: float,
     **compared: Any,
 ) -> Iterator[Measurement]:
-    """How many of the five gain at most `level` points from the size nearest to `least` to their
+    """How many of the five gain at most `level` points from the largest size up to `least` to their
     largest.
+
+    Curves that are level from a smaller size on are so from there; of those that are not, a smaller
+    size says nothing.
     """
     for facts, own in each(rows):
         encoder = str(facts["encoder"])
         at = {method: lead(own, encoder, method, "inductive") for method in ZHANG_METHODS}
-        shared = set.intersection(*(set(leads) for leads in at.values()))
-        if len(shared) < 2:
-            return
-        near = min(shared, key=lambda d: abs(d - facts["least"]))
+        ends = {max(leads, default=0) for leads in at.values()}
+        shared = set.intersection(*(set(leads) for leads in at.values())) - ends
+        below = [dim for dim in shared if dim <= facts["least"]]
+        if not below:
+            continue
+        near = max(below)
         gains = {method: leads[max(leads)] - leads[near] for method, leads in at.items()}
         count = of_parts(list(gains.values()), lambda gain: (gain <= level).sum(-1).astype(float))
         seen = ", ".join(f"{method} {e.value:.1f}" for method, e in gains.items())
         said = what.format(**facts, dim=near, gains=seen)
-        yield effect(claim, count, said, network=encoder, **compared)
+        m = effect(claim, count, said, network=encoder, **compared)
+        needed = f"needs the curves at {facts['least']:.0f} dims"
+        yield m if answer(m) == "yes" else replace(m, unknown=needed)
 
 
 def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
@@ -184,6 +223,7 @@ def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[
         value = float(np.sign(least["value"]) * np.log10(max(abs(least["value"]) / 1e-12, 1.0)))
         fields: dict[str, Any] = {"network": str(encoder), "seeds": int(own["seed"].nunique())}
         fields["what"] = what.format(encoder=encoder, **least[["method", "value"]])
+        fields["unit"] = "orders of magnitude"
         yield Measurement(claim, "effect", value, value, value, direction=-1, **fields)
 
 

@@ -1,11 +1,12 @@
 """Table 1 and depth: seconds of fitting and of reducing, printed and in rows."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 
-from repro.report.judge import Measurement
+from repro.evaluation.seeds import doublings
+from repro.report.judge import Measurement, ratio
 from repro.report.tables import paper_values
 
 OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
@@ -49,6 +50,22 @@ def seconds_of(
     return None if own.empty else (value, low, high)
 
 
+def by_run(
+    rows: pd.DataFrame,
+    what: str,
+    methods: Sequence[str],
+    setting: str | None = None,
+) -> pd.DataFrame:
+    """Median seconds of some methods, a line per run and a column per method, all of one
+    implementation: scikit-learn's if it has each of them, else this package's.
+    """
+    own = rows[(rows["metric"] == f"{what}_seconds") & rows["method"].isin(methods)]
+    by_peer = set(own.loc[own["setting"] == PEER, "method"])
+    setting = setting or (PEER if by_peer == set(methods) else OURS)
+    own = own[own["setting"] == setting]
+    return own.pivot_table(index="seed", columns="method", values="value")
+
+
 def times(
     rows: pd.DataFrame,
     claim: str,
@@ -58,26 +75,22 @@ def times(
     shorter: Sequence[str],
     setting: str | None = None,
 ) -> Iterator[Measurement]:
-    """How many times one method takes of another, of several the slowest.
-
-    The interval reaches from the fastest round by the slowest to the slowest by the fastest.
-    """
-    over = seconds_of(rows, operation, longer, setting)
-    others = {method: seconds_of(rows, operation, method, setting) for method in shorter}
-    known = {method: seconds for method, seconds in others.items() if seconds}
-    if not over or not known:
+    """How many times one method takes of another, of several the slowest, run by run."""
+    took = by_run(rows, operation, [longer, *shorter], setting)
+    known = [method for method in shorter if method in took]
+    if longer not in took or not known:
         return
-    slowest = max(known, key=lambda method: known[method][0])
-    under = known[slowest]
-    value, low, high = over[0] / under[0], over[1] / under[2], over[2] / under[1]
-    seeds, said = int(rows["seed"].nunique()), what.format(shorter=slowest)
+    slowest = max(known, key=lambda method: float(took[method].mean()))
+    e = doublings((took[longer] / took[slowest]).dropna().to_dict())
+    said = what.format(shorter=slowest)
+    printed = printed_seconds(operation)
+    paper = printed[longer] / max(printed[m] for m in known) if longer in printed else None
+    m = ratio(claim, e, said, null=1.0, paper=paper)
     # of few rows kernel PCA is quicker than it should be: it can be found slow all the same, never
     # fast
     fitted = rows.loc[rows["metric"] == "fit_seconds", "n_train"].min()
-    slow = longer == KERNEL and low > 1
+    slow = longer == KERNEL and m.low > 1
     if KERNEL in (longer, slowest) and fitted < ENOUGH_ROWS and not slow:
-        seeds, said = 0, f"{said} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)"
-    printed = printed_seconds(operation)
-    paper = printed[longer] / max(printed[m] for m in known) if longer in printed else None
-    fields: dict[str, Any] = {"paper": paper, "null": 1.0, "seeds": seeds, "what": said}
-    yield Measurement(claim, "ratio", value, low, high, **fields)
+        needed = f"{said} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)"
+        m = replace(m, missing=needed, what=needed)
+    yield m
