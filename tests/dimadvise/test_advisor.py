@@ -4,6 +4,7 @@ promise still holds.
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -152,3 +153,13 @@ def test_importing_it_brings_neither_pandas_nor_torch(python):
     heavy = ("torch", "pandas", "scipy", "sklearn", "pyarrow")
     ran = python(f"import sys, dimadvise; print([name for name in {heavy} if name in sys.modules])")
     assert ran.stdout.strip() == "[]", ran.stderr
+
+
+def test_the_code_of_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    readme = files("dimadvise").joinpath("README.md").read_text(encoding="utf-8")
+    code = readme.split("```python\n")[1].partition("```")[0]
+    given = {"X": rows(300)[:, :16], "X_of_today": rows(600)[300:, :16]}
+    exec(code, given)
+    assert given["again"].holds and len(given["codes"]) == 300
+    assert (tmp_path / "advice" / "report.html").exists()
