@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dimadvise
-from dimadvise.deploy import LLOYD, MENU, PRODUCT, Deployment, level_bytes
+from dimadvise.deploy import MENU, PRODUCT, Deployment, level_bytes
 from dimadvise.search import ranks, searched
-from dimadvise.transform import METHODS, TURNED, unchanged
+from dimadvise.transform import METHODS, unchanged
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways
 from repro.types import unit_rows
@@ -99,11 +99,7 @@ def exact(Q: Any, X: Any) -> Any:
 def fewest(made: Ways, Q: Any, X: Any, wanted: Any, recall: float) -> Outcome:
     """The first way of all, from the fewest bytes on, that reaches a recall."""
     sizes = range(STEP, X.shape[1] + 1, STEP)
-    ways = [
-        way
-        for way in product(METHODS, sizes, LEVELS)
-        if way[2] in ("float16", "binary") or way[2].startswith(LLOYD) == way[0].endswith(TURNED)
-    ]
+    ways = product(METHODS, sizes, LEVELS)
     for way in sorted(ways, key=lambda way: level_bytes(way[2], way[1])):
         reached = found_by(made.way(*way), Q, X, wanted)
         if reached >= recall:

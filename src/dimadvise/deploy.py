@@ -49,6 +49,7 @@ LEVEL_WORDS = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "S
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 LLOYD = "lloyd"
 """A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
+CACHED = 128  # rows that a processor keeps at hand while it compares them with all values
 MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (6, 5, 4, 3, 2)), PRODUCT)
 """Levels that may be asked for; one of product codes stands for all of them."""
 
@@ -184,14 +185,14 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     have ascending ones (n, parts); the first of equals.
     """
     if centroids.shape[2] == 1:
-        values = centroids[:, :, 0]
-        middles = (values[:, 1:] + values[:, :-1]) / 2  # (dim, values - 1)
-        above = np.zeros(Y.shape, np.int64)
-        step = values.shape[1] // 2
-        while step:  # halve the values among which the nearest is
-            above += step * (middles[np.arange(Y.shape[1]), above + step - 1] < Y)
-            step //= 2
-        return above.astype(np.uint8)
+        values = centroids[:, :, 0].T
+        middles = (values[1:] + values[:-1]) / 2  # (values - 1, dim)
+        below = np.zeros(Y.shape, np.uint8)
+        for start in range(0, len(Y), CACHED):
+            rows = slice(start, start + CACHED)
+            for middle in middles:
+                below[rows] += middle < Y[rows]
+        return below
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
     for m, each in enumerate(centroids):

@@ -167,8 +167,7 @@ def from_matrix(
         classes = [str(label) for label in labels]
         if len(classes) != n:
             raise InputError(
-                f"{where} has {len(classes)} labels, {name} has {n} rows: expected one "
-                "for each row"
+                f"{where} has {len(classes)} labels, {name} has {n} rows: expected one for each row"
             )
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:

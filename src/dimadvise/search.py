@@ -38,9 +38,9 @@ class Nearest:
                 np.broadcast_to(np.arange(scores.shape[1], dtype=np.int32), scores.shape),
             )
             return
-        passed = scores > self._scores.min(1, keepdims=True)
-        queries, columns = (each.astype(np.int32) for each in np.nonzero(passed))
-        self._waiting.append((queries, columns + np.int32(start), scores[passed]))
+        passed = np.flatnonzero(scores > self._scores.min(1, keepdims=True))
+        queries, columns = (each.astype(np.int32) for each in np.divmod(passed, scores.shape[1]))
+        self._waiting.append((queries, columns + np.int32(start), scores.ravel()[passed]))
         if sum(len(part[0]) for part in self._waiting) > self._scores.size // 2:
             self._merge()
 

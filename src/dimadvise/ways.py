@@ -123,7 +123,8 @@ class Ways:
             return bool(self.unit or np.linalg.norm(self.seen, axis=1).max() <= LARGE)
         if level == PRODUCT:
             return method != "svd" and has_faiss() and len(self.seen) >= CENTROIDS
-        return level == "binary" or level.startswith(LLOYD) == method.endswith(TURNED)
+        # Of numbers that vary alike eight bits lose little, whatever the range of the first was.
+        return level in ("binary", "int8") or level.startswith(LLOYD) == method.endswith(TURNED)
 
     def _products(self, method: str, sizes: Sequence[int]) -> list[Way]:
         """Product codes of a method; those whose turn is learnt take long, and are few."""
