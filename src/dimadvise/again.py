@@ -8,7 +8,7 @@ from dimadvise.deploy import Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.inputs import Case
-from dimadvise.measure import QUERIES, Queries, found_again
+from dimadvise.measure import draw, found_again
 from dimadvise.request import Request
 from dimadvise.transform import Shortened, Split
 from repro.evaluation.stats import Interval
@@ -16,7 +16,6 @@ from repro.seeding import make_rng
 from repro.types import InputError
 
 SURE = 0.975  # of a share's lower bound: as sure as the lower end of an interval of 95 %
-LEAST = 8  # queries by which anything can be told
 
 
 class Stored(Shortened):
@@ -87,15 +86,9 @@ def _recall(
 ) -> Check:
     if "recall@10" not in promised:
         raise InputError("the advice promises nothing of recall@10: advise anew")
-    source = asked or documents
-    most = source.shape[0] if asked is not None else source.shape[0] // 5
-    if most < LEAST:
-        raise InputError(f"{most} queries in {source.name}: expected at least {LEAST}")
-    rng = make_rng(request.seed, "queries")
-    rows = rng.choice(source.shape[0], min(most, QUERIES), replace=False)
+    _, queries, _ = draw(documents, asked, make_rng(request.seed, "queries"))
     n = documents.shape[0]
     corpus = make_rng(request.seed, "corpus").choice(n, min(n, request.sample), replace=False)
-    queries = Queries(source.take(rows), rows)
     if asked is not None:
         queries = queries.found_in(documents, corpus)
     option = found_again(deployment, documents, corpus, queries)
@@ -104,5 +97,5 @@ def _recall(
         float(promised.get("recall", promised["recall@10"][1])),
         Interval(option["recall@10"], option["low@10"], option["high@10"]),
         float(option["tail@10"]),
-        f"{len(rows):,} queries among {len(corpus):,} of {n:,} rows",
+        f"{len(queries.rows):,} queries among {len(corpus):,} of {n:,} rows",
     )

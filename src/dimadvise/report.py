@@ -200,12 +200,14 @@ def _projection(found: Findings) -> list[str]:
     chosen, rows = found.answer, found.total or found.rows
     if chosen is None or rows <= found.searched or not found.searched:
         return []
-    error = read_measured().growth
     tenfolds = np.log10(rows / found.searched)
+    error = read_measured().growth.statement
+    if tenfolds > 1:
+        error += " Further than a tenfold its error is not known."
     return [
         f"Among {rows:,} vectors recall@10 is projected to be {chosen['expected@10']:.3f}: no "
         f"measurement, but the law by which it fell up to {found.searched:,}, carried on over "
-        f"{tenfolds:.1f} tenfolds. {error.statement}"
+        f"{tenfolds:.1f} tenfolds. {error}"
     ]
 
 
