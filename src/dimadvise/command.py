@@ -16,6 +16,8 @@ from repro.seeding import cpu_count
 from repro.terminal import say
 from repro.types import InputError
 
+KEPT = 3  # how a job ends that was to fail if vectors are kept as they are
+
 
 def advise(request: Request) -> int:
     """The fewest bytes a vector that keep what your embeddings are used for, with a report and the
@@ -44,7 +46,7 @@ def advise(request: Request) -> int:
     say(f"report: {report}")
     if advice.pasted:
         say(f"{request.store}, with what `dimadvise apply` writes:\n{advice.pasted}")
-    return 0
+    return KEPT if request.fail_if_kept and advice.deployment is None else 0
 
 
 def apply(

@@ -61,6 +61,7 @@ class Request:
         source: where the dataset comes from; by default local files if REPRO_DATA is set, else the
             microworld.
         output: folder for the report and the map.
+        fail_if_kept: end with 3 where vectors are best kept as they are.
         seed: of samples, folds and random projections.
         column: field of the file that holds the vectors; by default the only one.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating.
@@ -92,6 +93,7 @@ class Request:
     split: str | None = None
     source: DataSource | None = None
     output: Path = Path("advice")
+    fail_if_kept: bool = False
     seed: int = 0
     column: str = ""
     columns: tuple[str, ...] = ()

@@ -33,6 +33,7 @@ from dimadvise.transform import (
     rotated,
 )
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
+from repro.terminal import progress_bar
 from repro.types import InputError, one_of, optional
 
 Way: TypeAlias = tuple[str, int, str]  # method, dim and level
@@ -71,7 +72,8 @@ class Ways:
         self.similarity, self.seed = one_of(similarity, SIMILARITIES, "similarity"), seed
         self.unit = similarity == "cosine" if unit is None else unit
         self.seen = vectors.take(rows[:CODED])
-        self.moments = moments_of(chain([self.seen], vectors.taken(rows[CODED:])), unit=self.unit)
+        others = progress_bar(vectors.taken(rows[CODED:]), show=True, unit="block", desc="fitting")
+        self.moments = moments_of(chain([self.seen], others), unit=self.unit)
         self.full_dim = vectors.shape[1]
 
     @property

@@ -142,12 +142,17 @@ def test_recall_is_projected_to_the_owners_number_with_its_error(X, advice):
     assert "projected" not in str(advice)
 
 
-def test_what_keeps_its_vectors_has_no_codes():
+def test_what_keeps_its_vectors_has_no_codes_and_a_job_may_fail_by_it(tmp_path, repro):
     X = np.random.default_rng(0).normal(size=(300, 8))
     kept = dimadvise.advise(X, recall=0.999, dims=(8, 6), levels=("int4",), methods=("svd",))
     assert kept.answer["keep"] and kept.deployment is None
     with pytest.raises(InputError, match="There is no map"):
         kept.codes(X)
+    np.save(tmp_path / "X.npy", X)
+    given = ["advise", tmp_path / "X.npy", "--recall", 0.999, "--levels", "int4"]
+    given += ["--methods", "svd", "--output", tmp_path / "out"]
+    repro(*given)
+    assert "Keep the vectors as they are" in repro(*given, "--fail-if-kept", ends=3).out
 
 
 def test_importing_it_brings_neither_pandas_nor_torch(python):
