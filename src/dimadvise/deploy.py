@@ -106,7 +106,9 @@ class Deployment:
 
     def codes(self, X: Any) -> Codes:
         """Rows X (n, D) as they are stored, `bytes` of them each."""
-        Y = self.vectors(X)
+        return self._coded(self.vectors(X))
+
+    def _coded(self, Y: Vectors) -> Codes:
         if self.centroids is None:
             codes = quantise(Y, self._book)
             return (codes ^ SIGN).view(np.int8) if self._signed else codes
@@ -123,9 +125,13 @@ class Deployment:
 
     def stored(self, X: Any) -> Vectors:
         """What remains of rows X (n, D) once they are stored (n, dim)."""
+        return self.stored_of(self.vectors(X))
+
+    def stored_of(self, Y: Vectors) -> Vectors:
+        """What remains of rows Y (n, dim) as `vectors` gives them."""
         if self.centroids is None:
-            return self.decode(self.codes(X))
-        return self._meant(nearest_centroids(self.vectors(X), self.centroids))
+            return self.decode(self._coded(Y))
+        return self._meant(nearest_centroids(Y, self.centroids))
 
     def queries(self, Q: Any) -> Vectors:
         """Queries (m, D) as they are compared with what is `stored` (m, dim)."""

@@ -9,7 +9,7 @@ full vectors put a neighbour in its place if it is a candidate.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -385,23 +385,18 @@ def _screen(
     depth: int,
 ) -> NDArray[Any]:
     """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
-    recall, count = np.empty((len(tried), 2)), min(10 * depth, len(documents) - 1)
+    recall, count = [], min(10 * depth, len(documents) - 1)
     wanted: Places | None = None
-    shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
-    # One at a time: maps of all would not fit into memory
-    for i, (method, dim, level) in enumerate(
-        progress_bar(tried, show=True, unit="way", desc="screening")
-    ):
-        way = made.way(method, dim, level)
-        if (method, dim) not in shortened:  # the levels of one size come one after the other
-            shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
-        asked, stored = shortened[method, dim]
-        way = replace(way, transform=unchanged(dim))
-        (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
-        wanted = places[:, :10] if wanted is None else wanted
-        ranked = ranks(wanted, places)
-        recall[i] = [_recalled(ranked, 10, times).mean() for times in (1, depth)]
-    return recall
+    steps = progress_bar(tried, show=True, unit="way", desc="screening")
+    # One map at a time: all of them would not fit into memory
+    for _, levels in groupby(steps, key=lambda way: way[:2]):
+        ways = [made.way(*way) for way in levels]
+        found = next(searched(ways, Q, own, [documents], count, [len(documents)]))
+        for places in found.places:
+            wanted = places[:, :10] if wanted is None else wanted
+            ranked = ranks(wanted, places)
+            recall.append([_recalled(ranked, 10, times).mean() for times in (1, depth)])
+    return np.array(recall)
 
 
 def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:

@@ -103,7 +103,7 @@ def searched(
     each of `stops`.
 
     Args:
-        ways: of storing documents and asking for them.
+        ways: of storing documents by one similarity, and asking for them.
         Q: queries (m, D) of full size.
         own: number of the document that a query itself is, which it never finds; -1 for none (m,).
         blocks: documents (b, D) of full size; no stop lies within a block.
@@ -124,7 +124,12 @@ def searched(
     for block in blocks:
         inside = np.flatnonzero((own >= start) & (own < start + len(block)))
         for i, way in enumerate(ways):
-            stored = way.stored(block) - centres[i] if distant[i] else way.stored(block)
+            # Ways that share a map come one after the other.
+            if not i or way.transform is not ways[i - 1].transform:
+                shortened = way.vectors(block)
+            stored = way.stored_of(shortened)
+            if distant[i]:
+                stored = stored - centres[i]
             began = perf_counter()
             scores = asked[i] @ stored.T
             if distant[i]:  # -|q - s|² but for |q|², the same for all

@@ -75,6 +75,7 @@ class Ways:
         others = progress_bar(vectors.taken(rows[CODED:]), show=True, unit="block", desc="fitting")
         self.moments = moments_of(chain([self.seen], others), unit=self.unit)
         self.full_dim = vectors.shape[1]
+        self._product = cache(self._fit_product)  # They take by far the longest, and are small.
 
     @property
     def full(self) -> Way:
@@ -159,7 +160,7 @@ class Ways:
         most = most_dims(method, self.moments)
         return fit_transform_of(method, self.moments, most, unit=self.unit, seed=self.seed)
 
-    def _product(self, method: str, dim: int, count: int) -> tuple[Transform, Any]:
+    def _fit_product(self, method: str, dim: int, count: int) -> tuple[Transform, Any]:
         """Map and centroids (count, 256, dim / count) of product quantisation (Jégou et al.,
         2011).
         """
