@@ -50,7 +50,7 @@ PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as
 LLOYD = "lloyd"
 """A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
 CACHED = 128  # rows that a processor keeps at hand while it compares them with all values
-MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (6, 5, 4, 3, 2)), PRODUCT)
+MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (7, 6, 5, 4, 3, 2)), PRODUCT)
 """Levels that may be asked for; one of product codes stands for all of them."""
 
 

@@ -303,7 +303,7 @@ def test_product_codes_are_ways_too():
     made = Ways(in_memory(clustered(700, 64)), np.arange(700), "cosine", 0)
     tried = {way for way in made.all(["svd-rotated"], ["pq"], [64]) if way[2] != "float32"}
     assert tried == {("svd-rotated", 64, f"pq{count}") for count in (8, 16, 32)}
-    lloyd = {f"lloyd{bits}" for bits in (6, 5, 4, 3, 2)}
+    lloyd = {f"lloyd{bits}" for bits in (7, 6, 5, 4, 3, 2)}
     assert levels == {"float32", "int8", "int4", "binary", *lloyd}, (
         "rows too few for centroids, numbers too large for float16"
     )
