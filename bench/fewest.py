@@ -197,10 +197,11 @@ def main() -> int:
     told: dict[str, list[tuple[bool, float]]] = {}
     for name, recall in product(options.only, options.recall):
         said = []
-        for system, found, times in outcomes(name, recall):
-            kept = found.recall >= recall
-            told.setdefault(system, []).append((kept, times))
-            said.append(f"{system} {found.bytes:g} B {found.recall:.3f}{'' if kept else ' BELOW'}")
+        for system, found, multiple in outcomes(name, recall):
+            reached = found.recall >= recall
+            told.setdefault(system, []).append((reached, multiple))
+            below = "" if reached else " BELOW"
+            said.append(f"{system} {found.bytes:g} B {found.recall:.3f}{below}")
         print(f"{name}, {recall:g}: {'; '.join(said)}", flush=True)
     for system, lines in told.items():
         kept, times = (np.array(column) for column in zip(*lines, strict=True))
