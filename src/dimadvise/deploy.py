@@ -239,21 +239,17 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
     elif deployment.codebook is not None and deployment.level not in FLOATS:
         codes = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
     said: dict[str, Any] = {
-        "formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias"
-    }
-    said |= {"input_dim": len(transform.matrix), "dim": transform.dim, "sha256": None}
-    said |= {
+        "formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias",
+        "input_dim": len(transform.matrix),
+        "dim": transform.dim,
+        "sha256": None,
         "similarity": deployment.similarity,
         "level": deployment.level,
         "bytes": deployment.bytes,
-    }
-    said |= {
         "symmetric": deployment.symmetric,
         "rerank": deployment.rerank,
         "unit_rows": transform.unit,
         "reducer": transform.method,
-    }
-    said |= {
         "compared_by": deployment.similarity,
         "faiss_factory": faiss_factory(deployment),
         "codes_sha256": None,

@@ -489,20 +489,20 @@ def tabulate(
                 "way": i,
                 "method": way.transform.method,
                 "dim": way.transform.dim,
+                "level": way.level,
+                "bytes": way.bytes,
+                "rerank": times,
             }
-            row |= {"level": way.level, "bytes": way.bytes, "rerank": times}
+            again = max(times, 1)
             for k in KS:
-                interval = interval_of(_recalled(by_stop[-1][i], k, max(times, 1)))
-                row |= {
-                    f"recall@{k}": interval.value,
-                    f"low@{k}": interval.low,
-                    f"high@{k}": interval.high,
-                }
-            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * max(times, 1)])
-            values = [float(_recalled(ranked[i], 10, max(times, 1)).mean()) for ranked in by_stop]
-            row["seen@10"] = values
-            row["expected@10"] = projected(stops, values, n, candidates=10 * max(times, 1))
-            row["tail@10"] = float((_recalled(by_stop[-1][i], 10, max(times, 1)) < LOST).mean())
+                interval = interval_of(_recalled(by_stop[-1][i], k, again))
+                row[f"recall@{k}"], row[f"low@{k}"] = interval.value, interval.low
+                row[f"high@{k}"] = interval.high
+            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * again])
+            found_at = [_recalled(ranked[i], 10, again) for ranked in by_stop]
+            row["tail@10"] = float((found_at[-1] < LOST).mean())
+            row["seen@10"] = [float(each.mean()) for each in found_at]
+            row["expected@10"] = projected(stops, row["seen@10"], n, candidates=10 * again)
             row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
             table.append(row)
     options = pd.DataFrame(table)
