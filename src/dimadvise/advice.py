@@ -71,8 +71,8 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Advice:
-    """What was found, and the answer."""
+class Judgement:
+    """What labels say, or without them what is expected, and the answer."""
 
     candidates: tuple[Candidate, ...]
     answer: Candidate | None  # None: nothing below the full size passes
@@ -138,7 +138,7 @@ def advise(
     similarity: str = "cosine",
     budget: float | None = None,
     seed: int = 0,
-) -> Advice:
+) -> Judgement:
     """Find the fewest bytes.
 
     Maps are fitted on all rows; what judges them is fitted without the rows judged. So a bound
@@ -226,7 +226,7 @@ def advise(
         coded = layers[answer.layer].take(_sample(layers[answer.layer], evidence, seed)[:CODED])
         Y = Deployment(transform, similarity).vectors(coded)
         deployment = fitted(transform, similarity, answer.level, Y)
-    return Advice(
+    return Judgement(
         tuple(found),
         answer,
         full_dim=full,

@@ -49,7 +49,8 @@ LEVEL_WORDS = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "S
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 LLOYD = "lloyd"
 """A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
-MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (6, 5, 4, 3, 2)), PRODUCT)
+CACHED = 128  # rows that a processor keeps at hand while it compares them with all values
+MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (7, 6, 5, 4, 3, 2)), PRODUCT)
 """Levels that may be asked for; one of product codes stands for all of them."""
 
 
@@ -105,7 +106,9 @@ class Deployment:
 
     def codes(self, X: Any) -> Codes:
         """Rows X (n, D) as they are stored, `bytes` of them each."""
-        Y = self.vectors(X)
+        return self._coded(self.vectors(X))
+
+    def _coded(self, Y: Vectors) -> Codes:
         if self.centroids is None:
             codes = quantise(Y, self._book)
             return (codes ^ SIGN).view(np.int8) if self._signed else codes
@@ -122,9 +125,13 @@ class Deployment:
 
     def stored(self, X: Any) -> Vectors:
         """What remains of rows X (n, D) once they are stored (n, dim)."""
+        return self.stored_of(self.vectors(X))
+
+    def stored_of(self, Y: Vectors) -> Vectors:
+        """What remains of rows Y (n, dim) as `vectors` gives them."""
         if self.centroids is None:
-            return self.decode(self.codes(X))
-        return self._meant(nearest_centroids(self.vectors(X), self.centroids))
+            return self.decode(self._coded(Y))
+        return self._meant(nearest_centroids(Y, self.centroids))
 
     def queries(self, Q: Any) -> Vectors:
         """Queries (m, D) as they are compared with what is `stored` (m, dim)."""
@@ -184,14 +191,14 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     have ascending ones (n, parts); the first of equals.
     """
     if centroids.shape[2] == 1:
-        values = centroids[:, :, 0]
-        middles = (values[:, 1:] + values[:, :-1]) / 2  # (dim, values - 1)
-        above = np.zeros(Y.shape, np.int64)
-        step = values.shape[1] // 2
-        while step:  # halve the values among which the nearest is
-            above += step * (middles[np.arange(Y.shape[1]), above + step - 1] < Y)
-            step //= 2
-        return above.astype(np.uint8)
+        values = centroids[:, :, 0].T
+        middles = (values[1:] + values[:-1]) / 2  # (values - 1, dim)
+        below = np.zeros(Y.shape, np.uint8)
+        for start in range(0, len(Y), CACHED):
+            rows = slice(start, start + CACHED)
+            for middle in middles:
+                below[rows] += middle < Y[rows]
+        return below
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
     for m, each in enumerate(centroids):
@@ -232,21 +239,17 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
     elif deployment.codebook is not None and deployment.level not in FLOATS:
         codes = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
     said: dict[str, Any] = {
-        "formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias"
-    }
-    said |= {"input_dim": len(transform.matrix), "dim": transform.dim, "sha256": None}
-    said |= {
+        "formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias",
+        "input_dim": len(transform.matrix),
+        "dim": transform.dim,
+        "sha256": None,
         "similarity": deployment.similarity,
         "level": deployment.level,
         "bytes": deployment.bytes,
-    }
-    said |= {
         "symmetric": deployment.symmetric,
         "rerank": deployment.rerank,
         "unit_rows": transform.unit,
         "reducer": transform.method,
-    }
-    said |= {
         "compared_by": deployment.similarity,
         "faiss_factory": faiss_factory(deployment),
         "codes_sha256": None,

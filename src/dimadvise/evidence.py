@@ -8,7 +8,6 @@ becomes of every item under a map (`outcomes`), from which scores and their boun
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from dimadvise.bounds import (
     spearman_influence,
     unchanged_bounds,
 )
+from dimadvise.files import row_keys
 from dimadvise.transform import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
@@ -309,12 +309,8 @@ class Search(Evidence):
 def equal_rows(vectors: Vectors, rows: Rows) -> Rows:
     """A number for each row (m,), from 0, that rows of equal vectors share."""
     numbers: dict[bytes, int] = {}
-    told = (
-        blake2b(row.tobytes(), digest_size=16).digest()
-        for block in vectors.taken(rows)
-        for row in block
-    )
-    return np.array([numbers.setdefault(each, len(numbers)) for each in told], np.int64)
+    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def _even_folds(sizes: Rows, seed: int) -> Rows:

@@ -1,15 +1,18 @@
 """From what a user has to what the advisor reads: embeddings by layer, and the evidence."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
-from dimadvise.vectors import Shards, Vectors, in_memory
+from dimadvise.honesty import refuse_packed_bits
+from dimadvise.request import Request
+from dimadvise.vectors import Shards, Vectors, in_memory, open_vectors
 from repro import data
+from repro.data import column_names
 from repro.data.files import ENDINGS, NOTHING, Table, ending, filled_lines
 from repro.types import Array, InputError
 
@@ -24,13 +27,103 @@ class Case:
     versions: dict[int | None, Vectors]
     evidence: Evidence | None
     source: str  # where it comes from, in words
+    asked: Vectors | None = None  # queries by which recall is measured, if rows do not ask
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """What an export of the encoder has to know."""
+
+    @property
+    def last_layer(self) -> int | None:
+        """Of those that are considered."""
+        return list(self.versions)[-1]
+
+    def searched(self, layer: int | None) -> tuple[Vectors, Vectors | None]:
+        """Documents of a layer, and the queries that are asked if rows do not ask."""
+        vectors = self.versions[layer]
+        if not isinstance(self.evidence, Search):
+            return vectors, self.asked
+        asked = in_memory(vectors.take(self.evidence.queries), "the queries")
+        return in_memory(vectors.take(self.evidence.documents), self.source), asked
+
+
+def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = None) -> Case:
+    """What a request is about, opened: vectors and queries are arrays, or files or folders of them,
+    and labels are a file or one for each row; without vectors an encoder embeds texts.
+
+    Raises:
+        InputError: for options that belong to what is not given, and vectors of packed bits.
+    """
+    if (vectors is None) == (request.encoder is None):
+        raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
+    columns = column_names(request.columns)
+    if vectors is None:
+        of_file = ("pairs", "labels", "qrels", "queries", "column", "queries_column")
+        if request.texts is None:
+            raise InputError(
+                "--encoder needs --texts: a dataset name or a file with one text per line"
+            )
+        _refuse("a file of vectors", request, of_file)
+        return _encoded(request, columns)
+    _refuse("--encoder", request, ("texts", "layers", "split", "source", "prompt"))
+    asked = None
+    if queries is None:
+        _refuse("--queries", request, ("queries_column",))
+    else:
+        asked = _opened(queries, request.queries_column or request.column, "queries")
+    X = _opened(vectors, request.column, "vectors")
+    refuse_packed_bits(X)
+    return from_matrix(
+        X,
+        pairs=request.pairs,
+        labels=labels,
+        queries=asked,
+        qrels=request.qrels,
+        columns=columns,
+    )
+
+
+def _opened(source: Any, column: str, name: str) -> Vectors:
+    if isinstance(source, str | Path):
+        return open_vectors(Path(source), column)
+    return in_memory(source, name)
+
+
+def _refuse(owner: str, request: Request, names: Sequence[str]) -> None:
+    for name in names:
+        if getattr(request, name):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} belongs to {owner}, which is not given")
+
+
+def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
+    """The case of an encoder's embeddings of texts."""
+    # Bring torch, which embeddings of a user's own do not need
+    from repro.models import SentenceEncoder
+    from rivals import system_named
+
+    name, prompt, source = str(request.encoder), request.prompt, request.source
+    texts = str(request.texts)
+    given: dict[str, Any] = {
+        "layers": request.layers,
+        "split": request.split,
+        "source": source,
+        "columns": columns,
+    }
+    system = system_named(name, source=source or data.default_source())
+    if system is not None:
+        if prompt is not None:
+            raise InputError(f"prompt is {prompt!r}: {name} is made whole; leave it out")
+        return from_encoder(system.make(), texts, name=system.line, **given)
+    network = SentenceEncoder.load(name, prompt=prompt)
+    place = str(Path(name).resolve()) if Path(name).is_dir() else name
+    origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
+    return replace(from_encoder(network, texts, **given), origin=origin)
 
 
 def from_matrix(
     X: Vectors,
     *,
     pairs: Path | None = None,
-    labels: Path | None = None,
+    labels: Path | Sequence[str] | None = None,
     queries: Vectors | None = None,
     qrels: Path | None = None,
     columns: Mapping[str, str] = NOTHING,
@@ -51,11 +144,12 @@ def from_matrix(
         raise InputError(
             f"{' and '.join(given)} are given: expected one kind of evidence at a time"
         )
-    if (queries is None) != (qrels is None):
+    if queries is None and qrels is not None:
         raise InputError("queries and qrels belong together: give both or neither")
     if queries is not None and queries.shape[1] != X.shape[1]:
         raise InputError(
-            f"queries have {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the same"
+            f"{queries.name} has {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the "
+            "same"
         )
     n, name = X.shape[0], X.name
     evidence: Evidence | None = None
@@ -67,11 +161,13 @@ def from_matrix(
             np.array(table.numbers("score")),
         )
     elif labels is not None:
-        classes = _labels(labels, columns)
+        where = "labels"
+        if isinstance(labels, str | Path):
+            where, labels = str(labels), _labels(Path(labels), columns)
+        classes = [str(label) for label in labels]
         if len(classes) != n:
             raise InputError(
-                f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one "
-                "for each row"
+                f"{where} has {len(classes)} labels, {name} has {n} rows: expected one for each row"
             )
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:
@@ -90,7 +186,7 @@ def from_matrix(
                 )
         X = Shards([X, queries], name)
         evidence = Search(np.arange(n, X.shape[0]), np.arange(n), judged)
-    return Case({None: X}, evidence, name)
+    return Case({None: X}, evidence, name, queries)
 
 
 def from_encoder(

@@ -9,8 +9,7 @@ full vectors put a neighbour in its place if it is a candidate.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,11 +18,12 @@ from numpy.typing import NDArray
 
 from dimadvise.bounds import smallest_sufficient
 from dimadvise.deploy import PRODUCT, Deployment, level_bytes
-from dimadvise.files import Block, Rows, Vectors
+from dimadvise.files import Block, Rows, Vectors, row_keys
 from dimadvise.honesty import oddities
 from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import most_dims, unchanged
 from dimadvise.ways import CHUNK, Way, Ways, bytes_of, default_sizes, has_faiss, resized
+from repro.evaluation.growth import fit_law
 from repro.evaluation.stats import Interval, wilson
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
@@ -53,7 +53,9 @@ how many parts.
 # Parts of the rows searched after which recall is read, to see how it falls as rows are added
 STOPS = (16, 4, 1)
 
-Aim: TypeAlias = tuple[str, float, int]  # recall or bytes, how much of it, and the re-ranking
+LOST = 0.5  # share of its neighbours that a query must find, or it is counted apart
+
+Aim: TypeAlias = tuple[str, float]  # recall or bytes, and how much of it
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class Survey:
     """What was measured.
 
     `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level,
-    bytes, rerank, recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where
-    fewer were searched), alike@10 (recall@10 where what is as near as the tenth counts too), ms a
+    bytes, rerank, recall@k with low@k and high@k, expected@10 (recall@10 among all rows, a
+    projection where fewer were searched), tail@10 (share of queries that find less than half of
+    their ten), alike@10 (recall@10 where what is as near as the tenth counts too), ms a
     query, front (no other of this re-ranking has fewer bytes and more recall@10).
     """
 
@@ -110,6 +113,7 @@ def survey(
     unit: bool | None = None,
     aim: Aim | None = None,
     store: str = "",
+    total: int = 0,
     seed: int = 0,
 ) -> Survey:
     """Measure what is lost at every number of bytes.
@@ -130,6 +134,7 @@ def survey(
             count.
         aim: what is asked for, about which sizes lie closer.
         store: of `STORES`: what it holds is tried, compared as it compares.
+        total: rows that there will be, to which recall is projected; by default those of `vectors`.
         seed: of samples, random projections and rotations.
 
     Raises:
@@ -154,7 +159,8 @@ def survey(
         raise InputError(f"all {n:,} embeddings are equal: no size keeps what is not there")
     screened = _screen(made, tried, screening.full, places, documents, depth)
     if aim is not None and not dims:
-        closer = made.held([made.full, *between(tried, screened, aim)])
+        about = [way for recall in screened.T for way in between(tried, recall, aim)]
+        closer = made.held([made.full, *about])
         found = _screen(made, closer, screening.full, places, documents, depth)
         tried, screened = tried + closer[1:], np.concatenate([screened, found[1:]])
     best = contenders(np.array([bytes_of(way) for way in tried]), screened, aim)
@@ -185,7 +191,7 @@ def survey(
         np.concatenate([part.rows for part, _ in parts]),
     )
     walk = [together(stops) for stops in zip(*walks, strict=True)]
-    options, falls = tabulate(ways, walk, depth, n)
+    options, falls = tabulate(ways, walk, depth, total or n)
 
     foreign = queries is not None
     notes = oddities(
@@ -322,6 +328,20 @@ def together(parts: Sequence[Found]) -> Found:
     )
 
 
+def found_again(
+    deployment: Deployment,
+    vectors: Vectors,
+    corpus: Rows,
+    asked: Queries,
+) -> pd.Series:
+    """The option, as in `Survey`, of one way as it is, with the re-ranking that it has."""
+    whole = Deployment(unchanged(vectors.shape[1]), deployment.similarity)
+    ways, times = [whole, deployment], deployment.rerank
+    walk = list(_walk(vectors, corpus, asked, ways, max(times, 1)))
+    options, _ = tabulate(ways, walk, times, len(corpus))
+    return options[(options["way"] == 1) & (options["rerank"] == times)].iloc[0]
+
+
 def _walk(
     vectors: Vectors,
     corpus: Rows,
@@ -345,20 +365,15 @@ def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
     come.
     """
     queries_of: dict[bytes, list[int]] = {}
-    for query, key in enumerate(_keys(Q)):
+    for query, key in enumerate(row_keys(Q)):
         queries_of.setdefault(key, []).append(query)
-    keys = (key for block in vectors.taken(rows) for key in _keys(block))
+    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
     queries, equal = [], []
     for row, key in zip(rows.tolist(), keys, strict=True):
         for query in queries_of.get(key, ()):
             queries.append(query)
             equal.append(row)
     return np.array(queries, np.int64), np.array(equal, np.int64)
-
-
-def _keys(X: Block) -> Iterator[bytes]:
-    """What equal rows share; a zero has no sign."""
-    return (blake2b(row.tobytes(), digest_size=16).digest() for row in X + np.float32(0))
 
 
 def _screen(
@@ -370,33 +385,29 @@ def _screen(
     depth: int,
 ) -> NDArray[Any]:
     """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
-    recall, count = np.empty((len(tried), 2)), min(10 * depth, len(documents) - 1)
+    recall, count = [], min(10 * depth, len(documents) - 1)
     wanted: Places | None = None
-    shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
-    # One at a time: maps of all would not fit into memory
-    for i, (method, dim, level) in enumerate(
-        progress_bar(tried, show=True, unit="way", desc="screening")
-    ):
-        way = made.way(method, dim, level)
-        if (method, dim) not in shortened:  # the levels of one size come one after the other
-            shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
-        asked, stored = shortened[method, dim]
-        way = replace(way, transform=unchanged(dim))
-        (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
-        wanted = places[:, :10] if wanted is None else wanted
-        ranked = ranks(wanted, places)
-        recall[i] = [_recalled(ranked, 10, times).mean() for times in (1, depth)]
-    return recall
+    steps = progress_bar(tried, show=True, unit="way", desc="screening")
+    # One map at a time: all of them would not fit into memory
+    for _, levels in groupby(steps, key=lambda way: way[:2]):
+        ways = [made.way(*way) for way in levels]
+        found = next(searched(ways, Q, own, [documents], count, [len(documents)]))
+        for places in found.places:
+            wanted = places[:, :10] if wanted is None else wanted
+            ranked = ranks(wanted, places)
+            recall.append([_recalled(ranked, 10, times).mean() for times in (1, depth)])
+    return np.array(recall)
 
 
-def between(tried: Sequence[Way], screened: NDArray[Any], aim: Aim) -> list[Way]:
-    """Ways of sizes between those tried, where the answer to what is asked for may lie.
+def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:
+    """Ways of sizes between those tried, of which recall (W,) was screened, where the answer to
+    what is asked for may lie.
 
     Of each method and its bits these are, of bytes, the largest size that fits; of recall, sizes
     from one that surely reaches it to the first that failed, where that has not many more bytes
     than the fewest that did.
     """
-    what, amount, times = aim
+    what, amount = aim
     families: dict[tuple[str, int | str], dict[int, int]] = {}
     for place, (method, dim, level) in enumerate(tried[1:], 1):
         part = dim // level_bytes(level, dim) if level.startswith(PRODUCT) else level
@@ -410,7 +421,7 @@ def between(tried: Sequence[Way], screened: NDArray[Any], aim: Aim) -> list[Way]
             fitting = min(sizes[0], int(amount * sizes[0] / bytes_of(largest)))
             found += [resized(largest, fitting)] if fitting else []
             continue
-        recalls = [screened[places[size], min(times, 1)] for size in sizes]
+        recalls = [recall[places[size]] for size in sizes]
         least = smallest_sufficient(sizes, recalls, amount)
         if least is not None:
             surely = smallest_sufficient(sizes, recalls, amount + FALL * (1 - amount))
@@ -433,7 +444,7 @@ def contenders(
     thinned by size, but not about what is asked for.
     """
     chosen: set[int] = set()
-    what, amount, _ = aim or ("", 0.0, 0)
+    what, amount = aim or ("", 0.0)
     for column in recall.T:
         last, front = np.inf, is_front(sizes, column)
         apart = column - amount if what == "recall" else sizes / max(amount, 1) - 1
@@ -466,7 +477,7 @@ def tabulate(
     """The options of `Survey` and, in words, how recall@10 falls as rows are added; the first way
     finds the truth.
     """
-    last = walk[-1]
+    last, stops = walk[-1], [found.documents for found in walk]
     by_stop: list[list[Places]] = []
     for found in walk:
         wanted = found.places[0][:, : min(max(KS), found.documents - 1)]
@@ -478,24 +489,20 @@ def tabulate(
                 "way": i,
                 "method": way.transform.method,
                 "dim": way.transform.dim,
+                "level": way.level,
+                "bytes": way.bytes,
+                "rerank": times,
             }
-            row |= {"level": way.level, "bytes": way.bytes, "rerank": times}
+            again = max(times, 1)
             for k in KS:
-                interval = interval_of(_recalled(by_stop[-1][i], k, max(times, 1)))
-                row |= {
-                    f"recall@{k}": interval.value,
-                    f"low@{k}": interval.low,
-                    f"high@{k}": interval.high,
-                }
-            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * max(times, 1)])
-            values = [float(_recalled(ranked[i], 10, max(times, 1)).mean()) for ranked in by_stop]
-            row["seen@10"] = values
-            fall = (
-                max(values[-2] - values[-1], 0) / np.log(last.documents / walk[-2].documents)
-                if len(walk) > 1
-                else 0
-            )
-            row["expected@10"] = values[-1] - fall * np.log(n / last.documents)
+                interval = interval_of(_recalled(by_stop[-1][i], k, again))
+                row[f"recall@{k}"], row[f"low@{k}"] = interval.value, interval.low
+                row[f"high@{k}"] = interval.high
+            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * again])
+            found_at = [_recalled(ranked[i], 10, again) for ranked in by_stop]
+            row["tail@10"] = float((found_at[-1] < LOST).mean())
+            row["seen@10"] = [float(each.mean()) for each in found_at]
+            row["expected@10"] = projected(stops, row["seen@10"], n, candidates=10 * again)
             row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
             table.append(row)
     options = pd.DataFrame(table)
@@ -505,8 +512,27 @@ def tabulate(
             own["bytes"].to_numpy(),
             own["recall@10"].to_numpy(),
         )
-    falls = _falls(options, [found.documents for found in walk], n)
+    falls = _falls(options, stops, n)
     return options.drop(columns="seen@10"), falls
+
+
+def projected(stops: Sequence[int], kept: Sequence[float], n: int, *, candidates: int) -> float:
+    """Recall among n rows, by the law of `repro.evaluation.growth` of one way alone, from what it
+    was among fewer; what it was among the most where there is nothing to project.
+    """
+    told = [(rows, value) for rows, value in zip(stops, kept, strict=True) if rows > 2 * candidates]
+    if n <= stops[-1] or len(told) < 2:
+        return kept[-1]
+    rows, values = np.array(told).T
+    alone = np.full(len(rows), 0.5)  # Of one way the share of the dimensions says nothing.
+    law = fit_law(alone, rows, values, candidates=candidates, terms=_of_one_way)
+    change = float(law(0.5, n) - law(0.5, stops[-1]))
+    return float(np.clip(kept[-1] + change, 0, kept[-1]))
+
+
+def _of_one_way(share: NDArray[Any], scale: NDArray[Any]) -> list[NDArray[Any]]:
+    """The terms of the law that no share of the dimensions changes."""
+    return [np.ones_like(scale), np.log(scale)]
 
 
 def interval_of(values: NDArray[Any]) -> Interval:
@@ -564,10 +590,7 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
         f"× {row['level']} is {told}"
     )
     if stops[-1] < n:
-        return [
-            f"{said}; among all {n:,}, by the logarithm of their number, about "
-            f"{row['expected@10']:.3f}."
-        ]
+        return [f"{said}; among {n:,} about {row['expected@10']:.3f}, projected."]
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
 
 

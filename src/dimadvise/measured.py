@@ -21,6 +21,7 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from dimadvise.files import read_json
+from dimadvise.measure import projected
 from repro.paths import ASSETS, write_text
 from repro.rows import recorded_rows
 from repro.terminal import say
@@ -31,6 +32,7 @@ FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")
 ASSET = ASSETS / "advise_error.json"
 SPECTRUM, CALIBRATED, HALF = "spectrum", "calibrated", "half of D"
 """The rules that an answer may rest on, and the one that looks at no embedding."""
+NEAR = 0.8  # share of the ten that ways kept of which the error of projections is told
 UNSEEN = "task and encoder left out"
 """What a rule had not seen when its errors were measured: as little as it has seen of a user's
 embeddings.
@@ -88,6 +90,27 @@ class RuleError:
 
 
 @dataclass(frozen=True)
+class GrowthError:
+    """How far recall that was projected to a larger collection was off, over so many ways."""
+
+    encoder: str
+    ways: int
+    fitted: int  # vectors of the largest collection that the law saw
+    judged: int  # vectors of the one that it was judged by
+    rms: float
+    largest: float
+
+    @property
+    def statement(self) -> str:
+        """What a reader of a projection has to know of its error."""
+        return (
+            f"From {self.fitted:,} vectors to {self.judged:,} ({self.encoder}, {self.ways} ways "
+            f"that kept {NEAR:g} or more) such a law was off by {100 * self.rms:.1f} points, by "
+            f"{100 * self.largest:.1f} at most."
+        )
+
+
+@dataclass(frozen=True)
 class Measured:
     """Where errors were measured, what they were, and which rule answers for each reducer."""
 
@@ -99,6 +122,7 @@ class Measured:
     rules: Mapping[str, str]  # reducer to the rule that predicts for it
     calibrations: Mapping[str, Calibration]
     errors: tuple[RuleError, ...]
+    growth: GrowthError
 
     def expected(self, reducer: str, predicted: Array, neighbours: Array) -> Array:
         """Share of a score (P,) that sizes are expected to keep; the spectrum's correlation where
@@ -159,7 +183,8 @@ def read_measured(path: Path = ASSET) -> Measured:
             found["commit"],
             found["date"],
         )
-        return Measured(*where, found["rules"], calibrations, errors)
+        growth = GrowthError(**found["growth"])
+        return Measured(*where, found["rules"], calibrations, errors, growth)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
 
@@ -172,8 +197,41 @@ def _in_words(error: RuleError) -> str:
     )
 
 
-EXPERIMENT = "proposal_choosing_dim"
+EXPERIMENT, GROWTH = "proposal_choosing_dim", "beyond_collection_size"
+SETTING = r"(?P<level>.+), (?P<vectors>[\d,]+) vectors(?:, (?P<candidates>\d+) re-scored)?"
+"""What the setting of a row of a growing collection says."""
+TENFOLD, STOPS = 10, 3  # of the vectors that are projected to, and sizes that the law sees
 DIGITS = 4
+
+
+def growth_from(rows: pd.DataFrame) -> dict[str, Any]:
+    """The error of projected recall, from the rows of a growing collection: the last sizes up to a
+    tenth of the largest are carried on to it, for each way that kept `NEAR` or more of the ten.
+    """
+    kept = rows[rows["metric"] == "neighbours_kept"]
+    told = kept["setting"].str.extract(f"^{SETTING}$")
+    kept = kept.assign(
+        level=told["level"],
+        vectors=told["vectors"].str.replace(",", "").astype("int64"),
+        candidates=told["candidates"].fillna("10").astype("int64"),
+    )
+    largest = int(kept["vectors"].max())
+    fitted = sorted(size for size in set(kept["vectors"]) if size * TENFOLD <= largest)[-STOPS:]
+    errors = []
+    for (*_, candidates), own in kept.groupby(["method", "dim", "level", "candidates"]):
+        values = own.set_index("vectors")["value"]
+        if values[fitted[-1]] >= NEAR:
+            seen = values[fitted].tolist()
+            promised = projected(fitted, seen, largest, candidates=int(candidates))
+            errors.append(promised - values[largest])
+    return {
+        "encoder": str(kept["backbone"].iloc[0]),
+        "ways": len(errors),
+        "fitted": int(fitted[-1]),
+        "judged": largest,
+        "rms": round(float(np.sqrt(np.mean(np.square(errors)))), DIGITS),
+        "largest": round(float(np.max(np.abs(errors))), DIGITS),
+    }
 
 
 def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
@@ -244,7 +302,8 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
 
 def write_measured(path: Path = ASSET, rows: pd.DataFrame | None = None) -> Path:
     """Write what ships as JSON, from recorded rows unless others are given."""
-    found = measured_from(recorded_rows(EXPERIMENT) if rows is None else rows)
+    cases = recorded_rows(EXPERIMENT) if rows is None else rows
+    found = {**measured_from(cases), "growth": growth_from(recorded_rows(GROWTH))}
     write_text(path, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
     return path
 

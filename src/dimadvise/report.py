@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dimadvise.deploy import MENU
+from dimadvise.deploy import MENU, Deployment, faiss_factory
+from dimadvise.measured import read_measured
 from repro.paths import write_text
 from repro.report.figures import (
     GREY,
@@ -71,6 +73,19 @@ class Findings:
     metric: str | None = None  # of the labels' score
     # What is expected of a score where nothing measures it, with its error
     predicted: Sequence[str] = ()
+    other_row: int | None = None
+    """Of the option that is best with re-scoring by the full vectors, or without where the answer
+    is with it; None where there is none, or labels chose.
+    """
+    searched: int = 0  # rows among which recall was measured
+    total: int = 0  # rows to which it is projected; 0 are those that there are
+
+    @property
+    def other(self) -> Any:
+        """The row of the option that is best where re-scoring is done, or not done, unlike in the
+        answer.
+        """
+        return None if self.other_row is None else self.options.loc[self.other_row]
 
     @property
     def answer(self) -> Any:
@@ -96,8 +111,12 @@ def number_bytes(kind: str) -> int:
 
 def headline(found: Findings) -> str:
     """The recommendation in a sentence or two."""
+    return sentence(found, found.answer)
+
+
+def sentence(found: Findings, chosen: Any) -> str:
+    """An option that is recommended, in a sentence or two; None keeps all as it is."""
     what, wanted = found.target
-    chosen = found.answer
     if chosen is None:
         asked = {
             "recall": f"is sure to have a recall@10 of {wanted:g}",
@@ -133,13 +152,66 @@ def in_words(option: Any, full_dim: int) -> str:
 
 
 def explanation(found: Findings) -> list[str]:
-    """What stands behind the recommendation, sentence by sentence: what it saves, what is odd, how
-    it was measured.
+    """The recommendation, and sentence by sentence what stands behind it: what it saves, what is
+    odd, how it was measured.
     """
-    return [*_consequences(found), *found.predicted, *found.notes, *found.measured]
+    return [headline(found), *_consequences(found), *found.predicted, *found.notes, *found.measured]
 
 
 def _consequences(found: Findings) -> list[str]:
+    return [*_of_answer(found), *two_answers(found), *_projection(found)]
+
+
+def two_answers(found: Findings) -> list[str]:
+    """What lies in memory alone, and what suffices where the first few are re-scored, in a
+    paragraph; none where one of the two is unknown or saves nothing.
+    """
+    alone, rescored, full = found.answer, found.other, found.full_bytes
+    if alone is not None and alone["rerank"]:
+        alone, rescored = rescored, alone
+    if found.other_row is None or rescored is None:
+        return []
+    in_memory = f"the vectors as they are, {full:,} bytes each"
+    if alone is not None:
+        if found.target[0] == "recall" and alone["bytes"] <= rescored["bytes"]:
+            return []
+        in_memory = _briefly(alone, found.full_dim)
+    depth = int(rescored["rerank"])
+    hint = (
+        f" `--depth {depth}` writes the second."
+        if found.answer is None or not found.answer["rerank"]
+        else ""
+    )
+    return [
+        f"In memory alone: {in_memory}. Re-scored: {_briefly(rescored, found.full_dim)}, if the "
+        f"full vectors, {full:,} bytes each, are read from a disk for the first {10 * depth} found "
+        f"and put them in order.{hint}"
+    ]
+
+
+def _briefly(option: Any, full_dim: int) -> str:
+    return (
+        f"{option['bytes']:,} bytes ({in_words(option, full_dim)}), recall@10 {_interval(option)}"
+    )
+
+
+def _projection(found: Findings) -> list[str]:
+    """What the recall of the answer is expected to be among more rows than were searched."""
+    chosen, rows = found.answer, found.total or found.rows
+    if chosen is None or rows <= found.searched or not found.searched:
+        return []
+    tenfolds = np.log10(rows / found.searched)
+    error = read_measured().growth.statement
+    if tenfolds > 1:
+        error += " Further than a tenfold its error is not known."
+    return [
+        f"Among {rows:,} vectors recall@10 is projected to be {chosen['expected@10']:.3f}: no "
+        f"measurement, but the law by which it fell up to {found.searched:,}, carried on over "
+        f"{tenfolds:.1f} tenfolds. {error}"
+    ]
+
+
+def _of_answer(found: Findings) -> list[str]:
     chosen = found.answer
     if chosen is None:
         return []
@@ -147,14 +219,14 @@ def _consequences(found: Findings) -> list[str]:
         f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * found.full_bytes)}"
         for n in COUNTS
     ]
-    one, hundred = (100 * chosen[f"recall@{k}"] for k in (1, 100))
-    disk = (
-        " The full vectors are kept too, for re-ranking; they may lie on a disk."
-        if chosen["rerank"]
-        else ""
+    one, hundred, tail = (100 * chosen[name] for name in ("recall@1", "recall@100", "tail@10"))
+    disk = ""
+    if chosen["rerank"]:
+        disk = " The full vectors are kept too, for re-ranking; they may lie on a disk."
+    near = (
+        f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of the "
+        f"hundred nearest; {tail:.1f} % of queries find less than half of their ten."
     )
-    near = f"The nearest neighbour is found for {one:.1f} % of queries, and "
-    near += f"{hundred:.1f} % of the hundred nearest."
     if chosen["alike@10"] - chosen["recall@10"] > TIED:
         near += (
             f" Many are about as near as the tenth: counting those too, recall@10 is "
@@ -312,7 +384,10 @@ def page(found: Findings, usage: str = "") -> str:
         usage: code that puts the advice to use; left out where there is none.
     """
     what, wanted = found.target
-    parts = [f'<p class="answer">{escape(headline(found))}</p>', *_paragraphs(_consequences(found))]
+    parts = [
+        f'<p class="answer">{escape(headline(found))}</p>',
+        *_paragraphs(_consequences(found)),
+    ]
     parts.append(
         _figure(
             draw_options(found),
@@ -365,26 +440,22 @@ def page(found: Findings, usage: str = "") -> str:
 
 def write(path: Path, found: Findings, usage: str = "") -> None:
     """Write the report, and beside it the same numbers as JSON, under the same name."""
-    told: dict[str, Any] = {
-        "answer": _answer(found),
+    told = {
+        "answer": answer_of(found, found.answer),
+        "other_answer": answer_of(found, found.other),
         "source": found.source,
         "target": list(found.target),
-    }
-    told |= {
         "rows": found.rows,
+        "rows_total": found.total or found.rows,
         "dim": found.full_dim,
         "kind": found.kind,
         "similarity": found.similarity,
-    }
-    told |= {
         "notes": list(found.notes),
         "measured": list(found.measured),
         "predicted": list(found.predicted),
+        "options": _records(found.options),
+        "shares": _records(found.shares),
     }
-    told["options"] = json.loads(found.options.to_json(orient="records"))
-    told["shares"] = (
-        [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
-    )
     text = page(found, usage)
     digest = hashlib.sha256(text.encode()).hexdigest()
     before = [sha256(path)] if path.is_file() else []
@@ -399,16 +470,30 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     note([digest])
 
 
-def _answer(found: Findings) -> dict[str, Any]:
-    """The recommendation for a program: how to store, and what is promised of it."""
-    chosen, full = found.answer, found.full_bytes
-    said: dict[str, Any] = {"said": headline(found), "keep": chosen is None, "bytes": full}
+def _records(table: pd.DataFrame | None) -> list[Any]:
+    return [] if table is None else json.loads(table.to_json(orient="records"))
+
+
+def answer_of(found: Findings, chosen: Any) -> dict[str, Any]:
+    """An option for a program: how to store, and what is promised of it; where there is none, that
+    vectors are kept as they are.
+    """
     if chosen is None:
-        return said
-    parts = ["method", "dim", "level", "bytes", "rerank", "recall@10", "low@10", "high@10"]
-    said |= json.loads(chosen[parts].to_json())
+        return {"said": sentence(found, None), "keep": True, "bytes": found.full_bytes}
+    parts = ["method", "dim", "level", "bytes", "rerank"]
+    parts += ["recall@10", "low@10", "high@10", "tail@10", "expected@10"]
+    said = {"said": sentence(found, chosen), "keep": False, **json.loads(chosen[parts].to_json())}
     share = _share_of(found, chosen)
     return said if share is None else {**said, "share": float(share["share"])}
+
+
+def summary(found: Findings) -> str:
+    """The recommendation, what follows from it, and the ways that are worth a choice, as HTML for a
+    notebook.
+    """
+    told = _paragraphs([headline(found), *_consequences(found)])
+    table = option_table(worth_a_choice(found.options))
+    return "".join(told) + _table(table, "The fewest bytes for each recall@10")
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:
@@ -436,3 +521,34 @@ def _table(table: pd.DataFrame, caption: str) -> str:
 
 def _folded(table: pd.DataFrame, caption: str) -> str:
     return f"<details><summary>{escape(caption)}</summary>{_table(table, caption)}</details>"
+
+
+def usage(folder: Path, deployment: "Deployment") -> str:
+    """Code that puts the files in a folder to use, to be copied."""
+    where, width = str(folder), len(deployment.transform.matrix)
+    metric = "L2" if deployment.similarity == "l2" else "INNER_PRODUCT"
+    words = faiss_factory(deployment)
+    anew = ""
+    if words:
+        anew = f"""
+# the same kind of index, trained anew by faiss on your vectors
+faiss.index_factory({width}, {words!r}, faiss.METRIC_{metric})
+"""
+    return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
+
+# an index of faiss: takes vectors of full size, shortens and codes them by itself
+index = faiss_index({where!r})
+index.add(X)  # float32, (n, {width})
+scores, rows = index.search(Q, 10)
+
+# numbers or codes for any other store
+advice = read({where!r})
+advice.vectors(X)  # (n, {deployment.transform.dim}) float32
+advice.codes(X)  # {deployment.bytes} bytes a row
+
+# a step of a pipeline of scikit-learn
+make_pipeline(SavedReducer({where!r}), LogisticRegression())
+{anew}
+# a file of any size, in shards; goes on where it was stopped
+$ dimadvise apply vectors.npy --advice {quote(where)} --output shards
+"""

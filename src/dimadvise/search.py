@@ -38,9 +38,9 @@ class Nearest:
                 np.broadcast_to(np.arange(scores.shape[1], dtype=np.int32), scores.shape),
             )
             return
-        passed = scores > self._scores.min(1, keepdims=True)
-        queries, columns = (each.astype(np.int32) for each in np.nonzero(passed))
-        self._waiting.append((queries, columns + np.int32(start), scores[passed]))
+        passed = np.flatnonzero(scores > self._scores.min(1, keepdims=True))
+        queries, columns = (each.astype(np.int32) for each in np.divmod(passed, scores.shape[1]))
+        self._waiting.append((queries, columns + np.int32(start), scores.ravel()[passed]))
         if sum(len(part[0]) for part in self._waiting) > self._scores.size // 2:
             self._merge()
 
@@ -103,7 +103,7 @@ def searched(
     each of `stops`.
 
     Args:
-        ways: of storing documents and asking for them.
+        ways: of storing documents by one similarity, and asking for them.
         Q: queries (m, D) of full size.
         own: number of the document that a query itself is, which it never finds; -1 for none (m,).
         blocks: documents (b, D) of full size; no stop lies within a block.
@@ -124,7 +124,12 @@ def searched(
     for block in blocks:
         inside = np.flatnonzero((own >= start) & (own < start + len(block)))
         for i, way in enumerate(ways):
-            stored = way.stored(block) - centres[i] if distant[i] else way.stored(block)
+            # Ways that share a map come one after the other.
+            if not i or way.transform is not ways[i - 1].transform:
+                shortened = way.vectors(block)
+            stored = way.stored_of(shortened)
+            if distant[i]:
+                stored = stored - centres[i]
             began = perf_counter()
             scores = asked[i] @ stored.T
             if distant[i]:  # -|q - s|² but for |q|², the same for all

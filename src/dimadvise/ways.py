@@ -33,6 +33,7 @@ from dimadvise.transform import (
     rotated,
 )
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
+from repro.terminal import progress_bar
 from repro.types import InputError, one_of, optional
 
 Way: TypeAlias = tuple[str, int, str]  # method, dim and level
@@ -71,8 +72,10 @@ class Ways:
         self.similarity, self.seed = one_of(similarity, SIMILARITIES, "similarity"), seed
         self.unit = similarity == "cosine" if unit is None else unit
         self.seen = vectors.take(rows[:CODED])
-        self.moments = moments_of(chain([self.seen], vectors.taken(rows[CODED:])), unit=self.unit)
+        others = progress_bar(vectors.taken(rows[CODED:]), show=True, unit="block", desc="fitting")
+        self.moments = moments_of(chain([self.seen], others), unit=self.unit)
         self.full_dim = vectors.shape[1]
+        self._product = cache(self._fit_product)  # They take by far the longest, and are small.
 
     @property
     def full(self) -> Way:
@@ -123,7 +126,8 @@ class Ways:
             return bool(self.unit or np.linalg.norm(self.seen, axis=1).max() <= LARGE)
         if level == PRODUCT:
             return method != "svd" and has_faiss() and len(self.seen) >= CENTROIDS
-        return level == "binary" or level.startswith(LLOYD) == method.endswith(TURNED)
+        # Of numbers that vary alike eight bits lose little, whatever the range of the first was.
+        return level in ("binary", "int8") or level.startswith(LLOYD) == method.endswith(TURNED)
 
     def _products(self, method: str, sizes: Sequence[int]) -> list[Way]:
         """Product codes of a method; those whose turn is learnt take long, and are few."""
@@ -156,7 +160,7 @@ class Ways:
         most = most_dims(method, self.moments)
         return fit_transform_of(method, self.moments, most, unit=self.unit, seed=self.seed)
 
-    def _product(self, method: str, dim: int, count: int) -> tuple[Transform, Any]:
+    def _fit_product(self, method: str, dim: int, count: int) -> tuple[Transform, Any]:
         """Map and centroids (count, 256, dim / count) of product quantisation (Jégou et al.,
         2011).
         """

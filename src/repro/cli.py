@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
 import docstring_parser
 import tyro
 
-from dimadvise.command import advise, apply
+from dimadvise.command import advise, apply, check
 from repro import __version__
 from repro.paths import is_out_of_memory
 from repro.terminal import (
@@ -336,12 +336,12 @@ _LISTED = (
     doctor,
 )
 VERBS = {f.__name__: f for f in _LISTED}
-SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, pretrain)
+SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, check, pretrain)
 
 
 def dimadvise() -> None:
     """The command `dimadvise`: of all verbs those that vectors of one's own need."""
-    main(verbs={"advise": advise, "apply": apply}, prog="dimadvise")
+    main(verbs={"advise": advise, "apply": apply, "check": check}, prog="dimadvise")
 
 
 def main(

@@ -105,7 +105,7 @@ def folder(tmp_path_factory):
         ("X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
         ("X.npy --labels labels_short.txt", "has 2 labels"),
         ("X.npy --qrels qrels.tsv", "queries and qrels belong together"),
-        ("X.npy --queries narrow.npy --qrels qrels.tsv", "queries have 8 columns"),
+        ("X.npy --queries narrow.npy --qrels qrels.tsv", "narrow.npy has 8 columns"),
         ("X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
         (
             "X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv",
@@ -125,6 +125,6 @@ def test_where_memory_is_short_it_is_said_with_a_way_out(repro, folder, monkeypa
     def short(*_, **__):
         raise MemoryError("Unable to allocate 7 TiB")
 
-    monkeypatch.setattr("dimadvise.measure.survey", short)
+    monkeypatch.setattr("dimadvise.answer.survey", short)
     errors = repro("advise", folder / "X.npy", "--output", tmp_path / "out", ends=2).err
     assert "not enough memory to advise on" in errors and "7 TiB" in errors and "--sample" in errors

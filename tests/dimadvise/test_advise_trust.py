@@ -23,7 +23,9 @@ from dimadvise.measured import (
     ASSET,
     CALIBRATED,
     EXPERIMENT,
+    GROWTH,
     SPECTRUM,
+    growth_from,
     measured_from,
     read_measured,
     write_measured,
@@ -272,7 +274,9 @@ def test_shipped_errors_are_those_of_the_recorded_rows():
     assert len(shipped["encoders"]) >= 2 and len(shipped["tasks"]) >= 6 and shipped["commit"]
     rows = recorded_rows(EXPERIMENT)
     if len(rows):  # an installed package has no results/
-        assert shipped == measured_from(rows)
+        grown = growth_from(recorded_rows(GROWTH))
+        assert shipped == {**measured_from(rows), "growth": grown}
+        assert grown["judged"] == 10 * grown["fitted"] and 0 < grown["rms"] < grown["largest"]
 
 
 def test_what_ships_is_written_from_rows(tmp_path):

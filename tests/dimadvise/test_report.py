@@ -38,6 +38,7 @@ def options(answer=("pca", 32, "int8", 4)):
         way = {"method": method, "dim": dim, "level": level, "rerank": rerank}
         found.append(
             {**way, "bytes": vector_bytes(dim, level), **near, "alike@10": recall, "ms": dim / 100}
+            | {"tail@10": (1 - recall) / 2, "expected@10": recall}
         )
     frame = pd.DataFrame(found)
     better = [

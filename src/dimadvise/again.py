@@ -1,0 +1,101 @@
+"""What an advice promised, measured again on other vectors by the map as it was written."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dimadvise.advisor import Check
+from dimadvise.deploy import Deployment
+from dimadvise.evidence import Evidence
+from dimadvise.files import Block, Rows, Vectors
+from dimadvise.inputs import Case
+from dimadvise.measure import draw, found_again
+from dimadvise.request import Request
+from dimadvise.transform import Shortened, Split
+from repro.evaluation.stats import Interval
+from repro.seeding import make_rng
+from repro.types import InputError
+
+SURE = 0.975  # of a share's lower bound: as sure as the lower end of an interval of 95 %
+
+
+class Stored(Shortened):
+    """Vectors as they are, and as an advice stores them, in place of maps that would be fitted."""
+
+    def __init__(self, deployment: Deployment, vectors: Vectors) -> None:
+        self.deployment, self.vectors = deployment, vectors
+        self.sizes = [vectors.shape[1], deployment.transform.dim]
+
+    def at_sizes(self, rows: Rows, split: Split = (), *, asked: bool = False) -> Iterator[Block]:
+        """Rows (m,) of full size, then as they are stored, or `asked` for."""
+        X = self.vectors.take(rows)
+        yield X
+        yield self.deployment.queries(X) if asked else self.deployment.stored(X)
+
+
+def checked(
+    deployment: Deployment,
+    promised: Mapping[str, Any],
+    case: Case,
+    request: Request,
+) -> Check:
+    """Measure what was promised: a share of a score where there is evidence, else recall@10."""
+    documents, asked = case.searched(case.last_layer)
+    width = len(deployment.transform.matrix)
+    if documents.shape[1] != width:
+        raise InputError(
+            f"{documents.name} has {documents.shape[1]} numbers a row, the advice was on {width}: "
+            "give vectors of the same encoder"
+        )
+    if case.evidence is not None:
+        return _score(deployment, promised, case.versions[case.last_layer], case.evidence, request)
+    return _recall(deployment, promised, documents, asked, request)
+
+
+def _score(
+    deployment: Deployment,
+    promised: Mapping[str, Any],
+    vectors: Vectors,
+    evidence: Evidence,
+    request: Request,
+) -> Check:
+    if promised.get("metric") != evidence.metric:
+        kept = promised.get("metric", "recall@10")
+        raise InputError(
+            f"the advice promised of {kept}, these labels tell of {evidence.metric}: give labels "
+            "of the kind that it was advised by, or none"
+        )
+    folds = evidence.folds(vectors, seed=request.seed)
+    outcomes = evidence.outcomes(Stored(deployment, vectors), folds)
+    scores, kept = evidence.bounds(outcomes, folds, confidence=SURE)
+    share, low = float(kept.share[1]), float(kept.low[1])
+    return Check(
+        f"share of the {evidence.metric} that is kept",
+        float(promised["share"]),
+        Interval(share, low, 2 * share - low),
+        float("nan"),
+        f"{evidence.items:,} labelled items, {scores[0]:.3f} at full size",
+    )
+
+
+def _recall(
+    deployment: Deployment,
+    promised: Mapping[str, Any],
+    documents: Vectors,
+    asked: Vectors | None,
+    request: Request,
+) -> Check:
+    if "recall@10" not in promised:
+        raise InputError("the advice promises nothing of recall@10: advise anew")
+    _, queries, _ = draw(documents, asked, make_rng(request.seed, "queries"))
+    n = documents.shape[0]
+    corpus = make_rng(request.seed, "corpus").choice(n, min(n, request.sample), replace=False)
+    if asked is not None:
+        queries = queries.found_in(documents, corpus)
+    option = found_again(deployment, documents, corpus, queries)
+    return Check(
+        "recall@10",
+        float(promised.get("recall", promised["recall@10"][1])),
+        Interval(option["recall@10"], option["low@10"], option["high@10"]),
+        float(option["tail@10"]),
+        f"{len(queries.rows):,} queries among {len(corpus):,} of {n:,} rows",
+    )

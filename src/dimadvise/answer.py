@@ -1,0 +1,204 @@
+"""From a request and what was opened for it to the advice: labels judge, recall is measured, and
+the fewest bytes are chosen.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dimadvise import advice, report
+from dimadvise.advice import Judgement
+from dimadvise.advisor import Advice
+from dimadvise.deploy import PRODUCT, Deployment
+from dimadvise.files import Vectors
+from dimadvise.inputs import Case
+from dimadvise.measure import Survey, choose, survey
+from dimadvise.request import TARGETS, Request
+from dimadvise.stores import check_store, holds, levels_of, paste
+from dimadvise.transform import NESTED
+from dimadvise.ways import default_sizes
+from repro.rows import hardware
+
+FEWER_BITS = ("int8", "int4", "binary")  # judged by labels unless told otherwise
+DEPTH = 4  # re-scoring that is measured unless told otherwise
+Chosen = tuple[int | None, int | None, Deployment | None]
+"""Rows of the options that answer, as asked and with or without re-scoring, and how the first is
+stored.
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a case asks for, in full."""
+
+    request: Request
+    case: Case
+
+    @property
+    def classifies(self) -> bool:
+        """Whether a classifier judges, which sees lengths."""
+        return self.case.evidence is not None and self.case.evidence.metric == "accuracy"
+
+    @property
+    def similarity(self) -> str:
+        """Of vectors with queries, or of the rows of a pair."""
+        return self.request.similarity or ("l2" if self.classifies else "cosine")
+
+    @property
+    def target(self) -> tuple[str, float]:
+        """What is asked for, and how much of it."""
+        usual = "recall" if self.case.evidence is None else "retain"
+        return self.request.target or (usual, TARGETS[usual])
+
+    @property
+    def unit(self) -> bool:
+        """Whether rows are divided by their lengths, which cosines do not see."""
+        return self.similarity == "cosine" if self.case.evidence is None else not self.classifies
+
+
+def answered(request: Request, case: Case, started: float) -> Advice:
+    """Judge by labels, measure recall, and choose.
+
+    Args:
+        request: what is asked for.
+        case: what was opened for it.
+        started: when, by `time.perf_counter`.
+    """
+    task = Task(request, case)
+    what, amount = task.target
+    if request.store:
+        check_store(request.store, task.similarity, request.levels)
+    labelled = None
+    if case.evidence is not None or what == "retain":
+        labelled = _judged(task)
+    judging = labelled if what != "recall" else None
+    chosen = None if judging is None else judging.answer
+    layer = case.last_layer if chosen is None else chosen.layer
+    documents, asked = case.searched(layer)
+    found = _surveyed(task, documents, asked, judging)
+    full = report.number_bytes(documents.kind) * documents.shape[1]
+    row, other, deployment = (
+        _by_recall(task, found, full) if judging is None else _by_labels(task, found, judging, full)
+    )
+    found.options["answer"] = found.options.index == row
+    notes = [*found.notes, *(labelled.notes if labelled is not None else ())]
+    if what == "recall" and (least := float(found.options.loc[0, "low@10"])) < amount:
+        notes.append(
+            f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
+            "give more, or ask for less."
+        )
+    seconds = time.perf_counter() - started
+    findings = report.Findings(
+        source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
+        rows=documents.shape[0],
+        full_dim=documents.shape[1],
+        kind=documents.kind,
+        similarity=task.similarity,
+        target=task.target,
+        options=found.options,
+        notes=tuple(dict.fromkeys(notes)),
+        measured=(*found.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
+        shares=None if labelled is None else labelled.shares_of(layer),
+        metric=None if labelled is None else labelled.metric,
+        predicted=labelled.predicted if labelled is not None and what == "retain" else (),
+        other_row=other,
+        searched=found.corpus,
+        total=request.rows_total,
+    )
+    if deployment is None:
+        return Advice(findings)
+    note: dict[str, Any] = {"layer": layer, "source": case.source, **case.origin}
+    if task.classifies:
+        note["compared_by"] = "classifier"
+    note["fitted_on"] = found.fitted if judging is None else judging.rows
+    note["promised"] = _promised(findings, found)
+    pasted = paste(request.store, deployment) if request.store else ""
+    return Advice(findings, deployment, note, pasted)
+
+
+def _surveyed(
+    task: Task,
+    documents: Vectors,
+    asked: Vectors | None,
+    judging: Judgement | None,
+) -> Survey:
+    """What is found of the neighbours; what labels chose is measured too, if they judge."""
+    request, chosen = task.request, None if judging is None else judging.answer
+    return survey(
+        documents,
+        asked,
+        similarity=task.similarity,
+        methods=request.methods,
+        levels=request.levels,
+        dims=request.dims,
+        depth=request.depth or DEPTH,
+        rows=request.sample,
+        also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
+        unit=task.unit,
+        aim=task.target if judging is None else None,
+        store=request.store or "",
+        total=request.rows_total,
+        seed=request.seed,
+    )
+
+
+def _by_recall(task: Task, found: Survey, full: int) -> Chosen:
+    """What is chosen by recall, or for recall in some bytes."""
+    options, depth = found.options, task.request.depth
+    row = choose(options, *task.target, depth, full)
+    other = choose(options, *task.target, 0 if depth else DEPTH, full)
+    if row is None:
+        return None, other, None
+    return row, other, replace(found.ways[options.loc[row, "way"]], rerank=depth)
+
+
+def _by_labels(task: Task, found: Survey, judging: Judgement, full: int) -> Chosen:
+    """What labels chose; nothing is said of re-scoring, which they did not judge."""
+    chosen, options = judging.answer, found.options
+    if chosen is None or (chosen.bytes >= full and chosen.layer == task.case.last_layer):
+        return None, None, None
+    is_chosen = (options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)
+    row = int(options.index[is_chosen][0])
+    options.loc[row, ["dim", "bytes"]] = chosen.dim, chosen.bytes
+    return row, None, judging.deployment
+
+
+def _promised(findings: report.Findings, found: Survey) -> dict[str, Any]:
+    """What is promised of the answer, for `check`: `recall` at least, or a `share` of a score."""
+    chosen, (what, amount) = findings.answer, findings.target
+    recall = [float(chosen[f"{end}@10"]) for end in ("recall", "low", "high")]
+    promised: dict[str, Any] = {
+        "recall@10": recall,
+        "recall": amount if what == "recall" else recall[1],
+        "corpus": found.corpus,
+        "queries": found.queries,
+    }
+    if what == "retain" and findings.metric is not None:
+        promised |= {"share": amount, "metric": findings.metric}
+    return promised
+
+
+def _judged(task: Task) -> Judgement:
+    """What labels say of every map, size and level; without labels, what is expected of maps."""
+    request, versions, (what, amount) = task.request, task.case.versions, task.target
+    last = versions[task.case.last_layer]
+    plain = ["float16" if task.unit and report.number_bytes(last.kind) == 2 else "float32"]
+    levels = [level for level in request.levels if level != PRODUCT] or [*plain, *FEWER_BITS]
+    dims = request.dims
+    if request.store:
+        held = levels_of(request.store)
+        levels = [level for level in levels if level in held] or held
+        sizes = dims or default_sizes(last.shape[1])
+        dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))
+    return advice.advise(
+        versions,
+        evidence=task.case.evidence,
+        retain=amount if what == "retain" else TARGETS["retain"],
+        methods=[name for name in request.methods if name in NESTED] or advice.METHODS,
+        levels=plain if task.case.evidence is None else levels,
+        dims=dims,
+        unit=task.unit,
+        similarity=task.similarity,
+        budget=amount if what == "bytes" else None,
+        seed=request.seed,
+    )

@@ -1,0 +1,132 @@
+"""What is advised on: the options of `dimadvise advise`, and of `dimadvise.advise`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from repro.terminal import Menu
+from repro.types import DataSource, InputError
+
+# What may be asked for, and how much of it by default
+TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}
+DEEPEST = 50  # times as many candidates as are wanted, at most
+Method = Annotated[str, Menu("dimadvise.ways", "WAYS")]
+Level = Annotated[str, Menu("dimadvise.deploy", "MENU")]
+Similarity = Annotated[str, Menu("dimadvise.deploy", "SIMILARITIES")]
+Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is advised on, what is asked for, and what is tried.
+
+    Args:
+        embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin,
+            .u8bin, .i8bin, .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default
+            --encoder and --texts are given.
+        encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
+        texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a
+            pipe); its scores, labels or qrels are used.
+        queries: vectors of queries as they will be asked, where the others are the documents; by
+            default some of these stand in for them.
+        pairs: table with columns row1, row2, score; rows count from 0.
+        labels: text file with one label per row, or a table with a column label.
+        qrels: with --queries: table with columns query, document, relevance; rows count from 0.
+        recall: share of the ten nearest full-size neighbours to be found; by default 0.95 without
+            labels.
+        retain: share of the labels' score to keep; by default 0.99 with labels; without, it is a
+            prediction.
+        bytes: that a vector may take, at most: what finds most in these, or with labels keeps most
+            of their score.
+        depth: find so many times as many candidates as are wanted, and re-score them by the full
+            vectors, which are then kept too; by default what lies in memory answers alone, and what
+            re-scoring would save is told.
+        rows_total: vectors that your store will hold, to which recall is projected; by default as
+            many as there are here.
+        store: that the vectors lie in: what it holds is tried, compared as it compares, and the
+            answer ends in what to paste into it.
+        similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels
+            l2.
+        methods: ways to fewer numbers that are tried; by default all.
+        levels: bits of a number that are tried; by default all but float32 that suit the method,
+            product codes (pq) if faiss is installed.
+        dims: sizes that are tried; by default two or three to each halving, more near the answer.
+        sample: most vectors that are searched to measure recall.
+        layers: with --encoder: also consider stopping at these layers; by default the last alone.
+        prompt: with --encoder: put before every text: a name among the encoder's prompts, or the
+            text itself; by default the encoder's own, if it has one.
+        split: of the dataset; by default its test split, or what it has.
+        source: where the dataset comes from; by default local files if REPRO_DATA is set, else the
+            microworld.
+        output: folder for the report and the map.
+        fail_if_kept: end with 3 where vectors are best kept as they are.
+        seed: of samples, folds and random projections.
+        column: field of the file that holds the vectors; by default the only one.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating.
+            Tables are TSV, CSV, JSON lines or parquet.
+        queries_column: field of the file of --queries that holds its vectors; by default as
+            --column.
+    """
+
+    embeddings: Vectors = None
+    encoder: str | None = None
+    texts: str | None = None
+    queries: Path | None = None
+    pairs: Path | None = None
+    labels: Path | None = None
+    qrels: Path | None = None
+    recall: float | None = None
+    retain: float | None = None
+    bytes: int | None = None
+    depth: int = 0
+    rows_total: int = 0
+    store: Annotated[str, Menu("dimadvise.stores", "STORES")] | None = None
+    similarity: Similarity | None = None
+    methods: tuple[Method, ...] = ()
+    levels: tuple[Level, ...] = ()
+    dims: tuple[int, ...] = ()
+    sample: int = 100_000
+    layers: tuple[int, ...] = ()
+    prompt: str | None = None
+    split: str | None = None
+    source: DataSource | None = None
+    output: Path = Path("advice")
+    fail_if_kept: bool = False
+    seed: int = 0
+    column: str = ""
+    columns: tuple[str, ...] = ()
+    queries_column: str = ""
+
+    @property
+    def target(self) -> tuple[str, float] | None:
+        """What is asked for, and how much of it; None where that is left open."""
+        named = {name: getattr(self, name) for name in TARGETS}
+        given = {name: value for name, value in named.items() if value is not None}
+        if len(given) > 1:
+            raise InputError(
+                f"{' and '.join(f'--{name}' for name in given)} are given: expected one "
+                "target at a time"
+            )
+        for name, value in given.items():
+            if name == "bytes" and value < 1:
+                raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
+            if name != "bytes" and not 0 < value <= 1:
+                usual = f"expected a share above 0, at most 1, such as {TARGETS[name]}"
+                raise InputError(f"{name} is {value}: {usual}")
+        return next(iter(given.items()), None)
+
+    def check(self) -> None:
+        """Refuse, before any work, what cannot be."""
+        from dimadvise.measure import FEWEST
+
+        if self.sample < FEWEST:
+            raise InputError(f"--sample is {self.sample}: expected {FEWEST} or more vectors")
+        if self.depth and not 2 <= self.depth <= DEEPEST:
+            raise InputError(
+                f"--depth is {self.depth}: expected 2 to {DEEPEST}, or 0 for no re-scoring"
+            )
+        if self.rows_total < 0:
+            raise InputError(f"--rows-total is {self.rows_total}: expected a number of vectors")
+        _ = self.target
