@@ -20,6 +20,7 @@ from dimadvise.vectors import open_vectors
 from repro import evaluation
 from repro.evaluation.quantise import BITS, dequantise, fit_codebook, quantise
 from repro.evaluation.stats import draw_counts, spearman_draws, subset_members
+from repro.evaluation.sts import prefix_cosines
 from repro.models import SentenceEncoder
 from repro.reducers import make_reducer
 from repro.seeding import make_rng
@@ -47,15 +48,21 @@ def long_cosines(A, B):
 
 
 def similarity(rng, folder):
-    """Spearman of cosines against scipy, with pairs that are equal and scores that are tied."""
+    """Cosines against long doubles, equal vectors tied to the last bit, and their Spearman against
+    scipy's; other cosines that are equal on paper have no double of their own and may lie apart.
+    """
     n = rng.randint(5, 60)
     whole = rng.random() < 0.5
     A, B = matrix(rng, n, 6, whole=whole), matrix(rng, n, 6, whole=whole)
     equal = np.array([rng.random() < 0.2 for _ in range(n)])
     B[equal] = A[equal] * rng.choice((1.0, 2.0))
     gold = np.round(matrix(rng, n, 1)[:, 0], 1)
+    cosines, expected = prefix_cosines(A, B, [6])[0], long_cosines(A, B)
+    np.testing.assert_allclose(cosines, expected, atol=1e-12)
+    ends = np.abs(expected) == 1
+    np.testing.assert_array_equal(cosines[ends], expected[ends])
     ours = evaluation.sts_spearman(A, B, gold)
-    np.testing.assert_allclose(ours, spearmanr(long_cosines(A, B), gold)[0], atol=1e-9)
+    np.testing.assert_allclose(ours, spearmanr(cosines, gold)[0], atol=1e-9)
 
 
 def search(rng, folder):
