@@ -168,7 +168,10 @@ def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
     for page in (paths.project_root() / "notebooks").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         if "write_verdicts(" in text or re.search(r"\.close\(\w+, ", text):
-            pattern = r'recorded_rows\("(\w+)"\)|^experiment = \(?\s*"(\w+)"|Page\(\s*"\w+",\s*"(\w+)"'
+            pattern = (
+                r'recorded_rows\("(\w+)"\)|^experiment = \(?\s*"(\w+)"|'
+                r'Page\(\s*"\w+",\s*"(\w+)"'
+            )
             named = re.findall(pattern, text, re.MULTILINE)
             assert named and {name for names in named for name in names if name} <= set(JUDGES), (
                 page.name
