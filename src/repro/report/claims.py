@@ -53,8 +53,9 @@ UNITS: dict[str, tuple[str, Callable[[Facts], float]]] = {
     "points lost": ("points", lambda facts: -1.0),
     # The score it is divided by is taken as exact
     "per cent lost": ("%", lambda facts: -100 / float(facts["score"])),
+    "of the map": ("of the map", lambda facts: 0.01),
 }
-"""What a lead over full size is told in, other than points: the unit, and the factor to it."""
+"""What a lead is told in, other than points: the unit, and the factor to it."""
 SIDES = {"more_than": 1, "less_than": -1}
 """Fields that say what a value is compared with, and on which side of it the claim has it."""
 KNOWN = {

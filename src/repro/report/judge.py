@@ -25,7 +25,7 @@ from repro.types import InputError
 Outcome: TypeAlias = str
 MEANING: dict[Outcome, str] = {
     "reproduced": "on the paper's own network, data and protocol, our interval lies on the "
-    "claim's side, near the printed size",
+    "claim's side, near the printed size where one is printed",
     "holds here": "on a network in the paper's place, our interval lies on the claim's side, and "
     "holds the printed size where one is printed",
     "direction only": "the effect has the claimed sign, but not the printed size",
@@ -592,7 +592,8 @@ class Judge:
 @dataclass(frozen=True)
 class Premised:
     """A rule that a network may be asked only where training costs it nothing without the method:
-    where the control is not surely below the untouched network at the readout that is judged.
+    where the control is not surely worse than the untouched network at the readout that is judged:
+    below it, or above it where the control's direction is down.
     """
 
     rule: Any
@@ -620,8 +621,8 @@ class Premised:
             if cost is None or isnan(cost.high):
                 needed = "needs the same training without the method beside the untouched network"
                 yield replace(m, unknown=needed)
-            elif cost.high < 0:
-                said = f"training costs it {-cost.value:.1f} points without the method"
+            elif cost.high < 0 if cost.direction > 0 else cost.low > 0:
+                said = f"training costs it {abs(cost.value):.1f} {cost.unit} without the method"
                 yield replace(m, unmet=said)
             else:
                 yield m

@@ -357,6 +357,9 @@ def test_figure6(made, equal, faster):
     assert claims.figure6(timed(**made).query("method == 'RAW'")) == []
 
 
+MAPS = [f"{form}, 2 t-SNE seeds" for form in ("as they are", "centred")]
+
+
 def compressed(distance, agreement):
     """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are
     from a rival's.
@@ -364,16 +367,25 @@ def compressed(distance, agreement):
     rows = []
     for rival in (RAW, CONTROL, MRL):
         method, lead = {"method": f"{ESE} − {rival}"}, around(distance[ESE] - distance[rival], 0.5)
-        settings = (f"{form}, 2 t-SNE seeds" for form in ("as they are", "centred"))
         rows += [
             {**method, **lead, "metric": "map_distance_lead", "setting": setting}
-            for setting in settings
+            for setting in MAPS
         ]
         lead = around(agreement[ESE] - agreement[rival], 0.005)
         rows += [
             {**method, **lead, "metric": f"{metric}_lead", "dataset": "stsb"}
             for metric in claims.MEASURES
         ]
+    spread = around(distance[CONTROL] - distance[RAW], 0.5)
+    rows += [
+        {
+            "method": f"{CONTROL} − {RAW}",
+            **spread,
+            "metric": "map_distance_lead",
+            "setting": setting,
+        }
+        for setting in MAPS
+    ]
     return seeded(rows, step=0, backbone="net", dim=16, n_train=9)
 
 
@@ -389,6 +401,7 @@ NEAR, HIGH = (
         (NEAR, HIGH, [HOLDS] * 2),
         (NEAR, HIGH | {ESE: 0.6}, [HOLDS] * 2),
         (NEAR | {ESE: 6.8}, HIGH, [HOLDS, UNSURE]),
+        (NEAR | {CONTROL: 30.0}, HIGH, ["does not apply"] * 2),  # Training spreads the map
     ],
 )
 def test_figure7_is_judged_by_the_papers_own_measure(distance, agreement, expected):
