@@ -359,6 +359,15 @@ def test_of_the_smallest_of_several_only_the_end_that_decides_is_told():
     )
 
 
+def test_of_the_farthest_of_several_it_is_told_how_far_it_may_be_either_way():
+    """Its folded end at 0 would read as that of a difference that is sure of its side."""
+    frame = verdict_frame("recorded", [measured("WANG-F2-1", -0.18)])
+    row = frame.assign(extreme=True, test="sameness", low=-2.39, high=-0.0).iloc[0]
+    assert scorecard.told_number(row) == "−0.18, up to ±2.39"
+    whole = frame.assign(extreme=False, test="sameness", low=-2.39, high=2.39)
+    assert scorecard.whisker(row) == scorecard.whisker(whole.iloc[0])
+
+
 def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(verdicts, caplog):
     for page in ("page", "flipped"):
         write_verdicts(page, verdict_frame("live", [measured("WANG-T1-1", 3.0)]))

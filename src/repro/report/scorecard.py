@@ -283,19 +283,23 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 def rests_on(one: Told, parts: pd.DataFrame) -> tuple[str, float]:
     """On how much a verdict rests, such as "1 of 8 parts, 3 seeds, 1 of 2 networks", and how likely
     it is by luck; nothing of one that nobody told.
+
+    One part is enough against a claim; for it all are needed, so the least sure of them counts.
     """
     deciding = decisive(parts, one.network)
     if deciding.empty or one.verdict in SILENT:
         return "", nan
-    of_network = int((parts["network"] == one.network).sum())
+    on_network = parts[parts["network"] == one.network]
+    of_network = len(on_network)
     seeds = int(deciding["seeds"].min())
     of_all = int(one.tally.split()[-1])
     said = (
         f"{len(deciding)} of {of_network} part{'s' * (of_network != 1)}, "
         f"{seeds} seed{'s' * (seeds != 1)}, {one.tally} network{'s' * (of_all != 1)}"
     )
-    sure = one.verdict in (*SEEN_AGAIN, *NOT_SEEN)
-    return said, float(deciding["chance"].iloc[0]) if sure else nan
+    if one.verdict in SEEN_AGAIN:
+        return said, float(on_network["chance"].max())
+    return said, float(deciding["chance"].iloc[0]) if one.verdict in NOT_SEEN else nan
 
 
 def counted(card: pd.DataFrame) -> pd.DataFrame:
@@ -435,12 +439,14 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
 
 def told_number(part: pd.Series) -> str:
     """A number with its interval; of the smallest or largest of several, whose ends come from
-    different cells, only the end that decides.
+    different cells, only the end that decides, and of the farthest how far either way it may be.
     """
     value, low, high, null = part[[*POINT, "null"]].astype(float)
-    if not part["extreme"] or part["test"] == "sameness" or isnan(low):
+    if not part["extreme"] or isnan(low):
         return between(value, low, high)
     alone = between(value, nan, nan)
+    if part["test"] == "sameness":
+        return f"{alone}, up to ±{between(max(-low, high), nan, nan)}"
     if high <= null:
         return f"{alone}, ≤ {between(high, nan, nan)}"
     return f"{alone}, ≥ {between(low, nan, nan)}" if low > null else between(value, low, high)
@@ -465,6 +471,8 @@ def whisker(part: pd.Series) -> str:
     value, low, high, null, paper = part[[*POINT, "null", "paper"]].astype(float)
     if isnan(value):
         return ""
+    if part["extreme"] and part["test"] == "sameness":  # How far it may be either way
+        low, high = min(low, -high), max(high, -low)
     numbers = [value - null, paper - null, 1e-9]
     near = np.nanmax(np.abs([*numbers, np.nanmin(np.abs([low - null, high - null, inf]))]))
     near = min(near, WIDEST * np.nanmax(np.abs(numbers)))
@@ -497,8 +505,14 @@ STAND_INS = (
 )
 """Every other network, from the nearest to a paper's to the farthest."""
 MENDED = "flow|whitening|-LP"  # in the names of such lines
-BLOCKS = {"repro-tiny": 2, "all-MiniLM-L6-v2": 6, "e5-small-en": 12, "all-mpnet-base-v2": 12}
-SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
+BLOCKS = {
+    "repro-tiny": 2,
+    "repro-mini": 6,
+    "all-MiniLM-L6-v2": 6,
+    "e5-small-en": 12,
+    "all-mpnet-base-v2": 12,
+}
+SIZES = {"repro-tiny": 128, "repro-mini": 384, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
 SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
 """Full sizes of networks with rows; to ask the networks themselves would load torch."""
 FEWEST_BLOCKS = 4  # of a network that is asked about depth

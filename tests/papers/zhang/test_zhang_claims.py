@@ -201,6 +201,9 @@ def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
     assert math.isnan(claims.lead(rows, MINILM, "GRP", "inductive")[192].half)
     found = said_of(claims.figure2(rows))
     assert found["S42-1"] == {HOLDS} and found["S42-8"] == {UNSURE}
+    folds = rows.assign(experiment="zhang_figure3_folds")
+    assert math.isnan(claims.lead(folds, MINILM, "PCA", "inductive")[192].half)
+    assert said_of(claims.figure3(pd.concat([rows, folds])))["S42-1"] == {UNSURE}
 
 
 def test_ranks_are_judged_over_all_tasks():

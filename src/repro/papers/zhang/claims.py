@@ -36,7 +36,8 @@ AUTOENCODER = "Autoencoder"
 TASKS = 3  # STS-B, TREC and SICK-E
 RANKS, DISTANCE = "ranks_behind_pca", "distance_from_pca"  # metrics of a whole curve
 RANDOM = {"GRP", AUTOENCODER}
-"""Methods with a draw of their own; the others give one answer, so one seed of theirs has no noise.
+"""Methods with a draw of their own; the others give one answer, so one seed of theirs has no noise,
+but over folds, which are drawn.
 """
 WITHIN = ("inductive", "transductive")  # the paper's settings
 BETWEEN = "transductive − inductive"  # setting of the rows that compare the two
@@ -65,10 +66,19 @@ def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
     return int(own["dim"].max()), 100 * float(own["value"].mean())
 
 
+def nothing_drawn(rows: pd.DataFrame) -> bool:
+    """Whether another seed would give the same rows: no method has a draw of its own, and no folds
+    were drawn.
+    """
+    random = rows["method"].astype(str).str.contains("|".join(RANDOM))
+    folds = rows["experiment"].astype(str).str.endswith("_folds")
+    return not (random | folds).any()
+
+
 def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[int, Estimate]:
     """By dim, a method's score less that of full size in one setting, in points."""
     kept = rows[(rows["method"] == f"{method} − {FULL_SIZE}") & (rows["backbone"] == encoder)]
-    return estimates(kept[kept["setting"] == setting], deterministic=method not in RANDOM)
+    return estimates(kept[kept["setting"] == setting], deterministic=nothing_drawn(kept))
 
 
 def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -96,13 +106,11 @@ def role(
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
-    """The measurements of rows, methods with a draw of their own aside without noise between
-    seeds.
-    """
+    """The measurements of rows; those of nothing drawn have no noise between seeds."""
     return judge(
         rules,
         parsed(rows),
-        fixed=lambda cell: not any(name in cell["method"].iat[0] for name in RANDOM),
+        fixed=nothing_drawn,
     )
 
 
@@ -133,7 +141,7 @@ def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
         leads = []
         for _, cells in curves.groupby("setting", sort=False):
             at = {
-                str(method): estimate(cell, deterministic=method not in RANDOM)
+                str(method): estimate(cell, deterministic=nothing_drawn(cell))
                 for method, cell in cells.groupby("method", sort=False)
             }
             others = [e for method, e in at.items() if method != AUTOENCODER]
