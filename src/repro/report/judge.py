@@ -591,9 +591,10 @@ class Judge:
 
 @dataclass(frozen=True)
 class Premised:
-    """A rule that a network may be asked only where training costs it nothing without the method:
-    where the control is not surely worse than the untouched network at the readout that is judged:
-    below it, or above it where the control's direction is down.
+    """A rule that a network may be asked only where training costs it nothing without the method.
+
+    It does where the control is surely worse than the untouched network at the readout that is
+    judged: below it, or above it if the control's direction is −1.
     """
 
     rule: Any
@@ -621,7 +622,9 @@ class Premised:
             if cost is None or isnan(cost.high):
                 needed = "needs the same training without the method beside the untouched network"
                 yield replace(m, unknown=needed)
-            elif cost.high < 0 if cost.direction > 0 else cost.low > 0:
+                continue
+            surely_worse = cost.high < 0 if cost.direction > 0 else cost.low > 0
+            if surely_worse:
                 said = f"training costs it {abs(cost.value):.1f} {cost.unit} without the method"
                 yield replace(m, unmet=said)
             else:
