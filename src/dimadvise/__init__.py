@@ -4,7 +4,7 @@ user's own vectors, and whether what was promised of them still holds.
     >>> advice = dimadvise.advise(X, recall=0.95)
     >>> print(advice)
     >>> advice.save("advice")
-    >>> dimadvise.check("advice", X_of_today).holds
+    >>> dimadvise.check("advice", X_of_today).broken
 """
 
 from dimadvise.advisor import Advice, Check, advise, check

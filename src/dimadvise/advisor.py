@@ -2,10 +2,11 @@
 was promised of them still holds. Heavy libraries load when something is asked.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from dimadvise.request import Request
 from repro.seeding import cpu_count
-from repro.types import Array, InputError
+from repro.types import Array, InputError, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
 """All that an advice leaves in its folder, if it has an answer."""
+BESIDES = ("embeddings", "queries", "labels", "output", "fail_if_kept")
+"""Fields of a request that are no options of functions, but arguments or of the command alone."""
+CHECKED = ("pairs", "qrels", "sample", "seed", "column", "columns", "queries_column")
+"""Fields of a request that a check knows."""
 Source: TypeAlias = "Vectors | Array | Path | str"
 
 
@@ -50,8 +55,10 @@ class Advice:
     @property
     def answer(self) -> dict[str, Any]:
         """How to store and what is promised of it: `said` in a sentence, `keep` (as they are),
-        `bytes` of a vector, and method, dim, level, rerank, recall@10 with low@10 and high@10
-        where there is something to store.
+        `bytes` of a vector, and where there is something to store method, dim, level, rerank,
+        recall@10 with low@10 and high@10, tail@10 (share of queries that find less than half of
+        their ten) and expected@10 (where there are more rows than were searched a projection, and
+        no promise), and with labels the `share` of their score.
         """
         from dimadvise.report import answer_of
 
@@ -60,11 +67,11 @@ class Advice:
     @property
     def other_answer(self) -> dict[str, Any]:
         """The same of what suffices if the first few are re-scored by the full vectors; without
-        re-scoring if `depth` asked for it.
+        re-scoring if `depth` asked for it; empty where labels chose, which tell nothing of it.
         """
-        from dimadvise.report import answer_of
+        from dimadvise.report import other_answer_of
 
-        return answer_of(self.findings, self.findings.other)
+        return other_answer_of(self.findings)
 
     @property
     def options(self) -> "pd.DataFrame":
@@ -128,12 +135,12 @@ class Check:
         """`holds`; `in doubt`, if chance alone may miss it by so much; or else `broken`."""
         if self.measured.value >= self.promised:
             return "holds"
-        return "in doubt" if self.measured.high >= self.promised else "broken"
+        return "broken" if self.measured.high < self.promised else "in doubt"
 
     @property
-    def holds(self) -> bool:
-        """Whether it is not surely broken."""
-        return self.verdict != "broken"
+    def broken(self) -> bool:
+        """Whether it surely does not hold; what is in doubt is not."""
+        return self.verdict == "broken"
 
     def __str__(self) -> str:
         found = self.measured
@@ -143,7 +150,7 @@ class Check:
             "broken": "The promise is broken: advise anew on vectors as they are now",
         }[self.verdict]
         tail = ""
-        if self.tail == self.tail:
+        if not math.isnan(self.tail):
             tail = f" {100 * self.tail:.1f} % of queries find less than half of their ten."
         return (
             f"{said}. {self.what} {found.value:.3f} [{found.low:.3f}, {found.high:.3f}], promised "
@@ -170,10 +177,11 @@ def advise(
             documents; by default some of these stand in for them.
         labels: one for each row, or the file that holds them.
         options: fields of `Request` by name, such as recall=0.95, retain=0.99, bytes=96,
-            store="pgvector" or pairs=Path("pairs.tsv").
+            store="pgvector" or pairs="pairs.tsv".
 
     Raises:
-        InputError: for values that cannot be, and vectors that nothing can be told of.
+        InputError: for values that cannot be, options beside a whole request, and vectors that
+            nothing can be told of.
     """
     from dimadvise.answer import answered
     from dimadvise.files import memory_explained
@@ -182,11 +190,15 @@ def advise(
     started = time.perf_counter()
     if isinstance(vectors, Request):
         request = vectors
+        beside = {"queries": queries, "labels": labels, **options}
+        given = [name for name, value in beside.items() if value is not None]
+        if given:
+            raise InputError(f"{' and '.join(given)} beside a whole request: set it in the request")
         request.check()
         case = case_of(request, request.embeddings, request.queries, request.labels)
     else:
-        request = Request(**options)
-        request.check()
+        known = [option.name for option in fields(Request) if option.name not in BESIDES]
+        request = _requested(options, known)
         case = case_of(request, vectors, queries, labels)
     fewer = "or search fewer rows by --sample"
     with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
@@ -213,22 +225,31 @@ def check(
         options: of `Request` pairs, qrels, sample, seed, column, columns and queries_column.
 
     Raises:
-        InputError: for vectors of another width, a folder without an advice or of one that keeps
-            vectors as they are, and labels where no share of their score was promised.
+        InputError: for other options, vectors of another width, a folder without an advice or of
+            one that keeps vectors as they are, and labels where no share of their score was
+            promised.
     """
     from dimadvise.again import checked
     from dimadvise.deploy import read, read_note
     from dimadvise.inputs import case_of
 
+    request = _requested(options, CHECKED)
     if isinstance(advice, Advice):
         deployment, note = advice.stored, advice.note
     else:
         deployment, note = read(Path(advice)), read_note(Path(advice))
-    request = Request(**options)
-    request.check()
     case = case_of(request, vectors, queries, labels)
     with threadpool_limits(cpu_count()):
         return checked(deployment, note.get("promised", {}), case, request)
+
+
+def _requested(options: Mapping[str, Any], known: Sequence[str]) -> Request:
+    """A request with some options, none of which would be dropped."""
+    for name in options:
+        one_of(name, known, "option")
+    request = Request(**options)
+    request.check()
+    return request
 
 
 def refuse_foreign(output: Path) -> None:

@@ -76,7 +76,8 @@ def answered(request: Request, case: Case, started: float) -> Advice:
     layer = case.last_layer if chosen is None else chosen.layer
     documents, asked = case.searched(layer)
     found = _surveyed(task, documents, asked, judging)
-    full = report.number_bytes(documents.kind) * documents.shape[1]
+    kind = case.versions[layer].kind  # Rows that were read are written out, and no longer tell it.
+    full = report.number_bytes(kind) * documents.shape[1]
     row, other, deployment = (
         _by_recall(task, found, full) if judging is None else _by_labels(task, found, judging, full)
     )
@@ -87,12 +88,16 @@ def answered(request: Request, case: Case, started: float) -> Advice:
             f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
             "give more, or ask for less."
         )
+    projections = found.options.loc[found.options["rerank"] == request.depth, "expected@10"]
+    if what == "recall" and projections.isna().any():
+        total = request.rows_total or documents.shape[0]
+        notes.append(report.unprojected(total, found.corpus))
     seconds = time.perf_counter() - started
     findings = report.Findings(
         source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
         rows=documents.shape[0],
         full_dim=documents.shape[1],
-        kind=documents.kind,
+        kind=kind,
         similarity=task.similarity,
         target=task.target,
         options=found.options,

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from dimadvise import advisor
 from dimadvise.advisor import refuse_foreign
-from dimadvise.request import Request
+from dimadvise.request import Recheck, Request
 from repro.paths import writable_folder
 from repro.seeding import cpu_count
 from repro.terminal import say
@@ -87,33 +87,15 @@ def apply(
     return 0
 
 
-def check(
-    vectors: tyro.conf.Positional[Path],
-    advice: Path = Path("advice"),
-    queries: Path | None = None,
-    pairs: Path | None = None,
-    labels: Path | None = None,
-    qrels: Path | None = None,
-    sample: int = 100_000,
-    seed: int = 0,
-) -> int:
+def check(request: Recheck) -> int:
     """Whether what an advice promised still holds of vectors as they are now; 1 where it surely
     does not.
 
     The map is used as it was written. With what judged it, a share of the score is measured again;
     else recall@10.
-
-    Args:
-        vectors: file or folder of vectors, as wide as those that were advised on.
-        advice: folder that `dimadvise advise` wrote.
-        queries: vectors of queries as they are asked; by default some of the rows.
-        pairs: table with columns row1, row2, score; rows count from 0.
-        labels: text file with one label per row, or a table with a column label.
-        qrels: with --queries: table with columns query, document, relevance; rows count from 0.
-        sample: most vectors that are searched.
-        seed: of samples.
     """
-    options = {"pairs": pairs, "qrels": qrels, "sample": sample, "seed": seed}
-    found = advisor.check(advice, vectors, queries, labels, **options)
+    options = {name: getattr(request, name) for name in advisor.CHECKED}
+    given = request.advice, request.vectors, request.queries, request.labels
+    found = advisor.check(*given, **options)
     say(str(found))
-    return 0 if found.holds else 1
+    return 1 if found.broken else 0

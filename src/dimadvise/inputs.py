@@ -122,10 +122,10 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
 def from_matrix(
     X: Vectors,
     *,
-    pairs: Path | None = None,
+    pairs: Path | str | None = None,
     labels: Path | Sequence[str] | None = None,
     queries: Vectors | None = None,
-    qrels: Path | None = None,
+    qrels: Path | str | None = None,
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
     """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their
@@ -145,7 +145,7 @@ def from_matrix(
             f"{' and '.join(given)} are given: expected one kind of evidence at a time"
         )
     if queries is None and qrels is not None:
-        raise InputError("queries and qrels belong together: give both or neither")
+        raise InputError("--qrels needs --queries: give both, or queries alone")
     if queries is not None and queries.shape[1] != X.shape[1]:
         raise InputError(
             f"{queries.name} has {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the "
@@ -154,7 +154,7 @@ def from_matrix(
     n, name = X.shape[0], X.name
     evidence: Evidence | None = None
     if pairs is not None:
-        table = Table(pairs, columns, ("row1", "row2", "score"))
+        table = Table(Path(pairs), columns, ("row1", "row2", "score"))
         evidence = Pairs(
             _rows(table, "row1", n),
             _rows(table, "row2", n),
@@ -171,7 +171,7 @@ def from_matrix(
             )
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:
-        table = Table(qrels, columns, ("query", "document", "relevance"))
+        table = Table(Path(qrels), columns, ("query", "document", "relevance"))
         judged: dict[int, dict[int, float]] = {}
         cells = (
             _rows(table, "query", queries.shape[0]),
@@ -184,7 +184,9 @@ def from_matrix(
                     f"{qrels}: query {query} has document {document} twice, with different "
                     "relevance"
                 )
-        X = Shards([X, queries], name)
+        both = Shards([X, queries], name)
+        both.kind = X.kind  # Documents alone are stored.
+        X = both
         evidence = Search(np.arange(n, X.shape[0]), np.arange(n), judged)
     return Case({None: X}, evidence, name, queries)
 

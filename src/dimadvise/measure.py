@@ -186,10 +186,7 @@ def survey(
             stored.append(judged.way(name, min(dim, most_dims(name, judged.moments)), level))
         walks.append(list(_walk(vectors, corpus, part, stored, depth)))
         ways = ways or stored
-    asked = Queries(
-        np.concatenate([part.full for part, _ in parts]),
-        np.concatenate([part.rows for part, _ in parts]),
-    )
+    asked = all_of([part for part, _ in parts])
     walk = [together(stops) for stops in zip(*walks, strict=True)]
     options, falls = tabulate(ways, walk, depth, total or n)
 
@@ -313,6 +310,14 @@ def crossed(vectors: Vectors, asked: Queries, fitted: Rows) -> list[tuple[Querie
         part = rows[start : start + size]
         parts.append((Queries(vectors.take(part), part), rows[~np.isin(rows, part)]))
     return parts
+
+
+def all_of(parts: Sequence[Queries]) -> Queries:
+    """The queries of all parts, one part after the other."""
+    return Queries(
+        np.concatenate([part.full for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+    )
 
 
 def together(parts: Sequence[Found]) -> Found:
@@ -484,7 +489,7 @@ def tabulate(
         by_stop.append([ranks(wanted, places) for places in found.places])
     table = []
     for i, way in enumerate(ways):
-        for times in (0, depth):
+        for times in dict.fromkeys((0, depth)):
             row: dict[str, Any] = {
                 "way": i,
                 "method": way.transform.method,
@@ -518,11 +523,14 @@ def tabulate(
 
 def projected(stops: Sequence[int], kept: Sequence[float], n: int, *, candidates: int) -> float:
     """Recall among n rows, by the law of `repro.evaluation.growth` of one way alone, from what it
-    was among fewer; what it was among the most where there is nothing to project.
+    was among fewer; what it was among the most where there is nothing to project, and NaN where too
+    few sizes tell how it falls.
     """
     told = [(rows, value) for rows, value in zip(stops, kept, strict=True) if rows > 2 * candidates]
-    if n <= stops[-1] or len(told) < 2:
+    if n <= stops[-1]:
         return kept[-1]
+    if len(told) < 2:
+        return float("nan")
     rows, values = np.array(told).T
     alone = np.full(len(rows), 0.5)  # Of one way the share of the dimensions says nothing.
     law = fit_law(alone, rows, values, candidates=candidates, terms=_of_one_way)
@@ -589,6 +597,8 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
         f"Recall changes as rows are added: that of {row['method']} {row['dim']} "
         f"× {row['level']} is {told}"
     )
+    if stops[-1] < n and np.isnan(row["expected@10"]):
+        return [f"{said}; too few to project it to {n:,}."]
     if stops[-1] < n:
         return [f"{said}; among {n:,} about {row['expected@10']:.3f}, projected."]
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []

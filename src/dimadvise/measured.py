@@ -105,8 +105,8 @@ class GrowthError:
         """What a reader of a projection has to know of its error."""
         return (
             f"From {self.fitted:,} vectors to {self.judged:,} ({self.encoder}, {self.ways} ways "
-            f"that kept {NEAR:g} or more) such a law was off by {100 * self.rms:.1f} points, by "
-            f"{100 * self.largest:.1f} at most."
+            f"that kept {NEAR:g} or more) such a law was off by {100 * self.rms:.1f} points (root "
+            f"mean square), by {100 * self.largest:.1f} at most."
         )
 
 

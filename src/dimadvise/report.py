@@ -54,10 +54,11 @@ class Findings:
 
     Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a
     vector, rerank (how many times as many candidates as are wanted the full vectors re-rank; 0 is
-    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, alike@10 (where near ties
-    count too), ms of a query here, front (no other has fewer bytes and more recall@10) and answer,
-    True once at most. Of `shares`, where there are labels: method, dim, level, share of the score
-    at full size, and its lower bound, low.
+    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, tail@10 (share of queries
+    that find less than half of their ten), alike@10 (where near ties count too), expected@10 (where
+    there are more rows than were searched a projection, and no promise), ms of a query here, front
+    (no other has fewer bytes and more recall@10) and answer, True once at most. Of `shares`, where
+    there are labels: method, dim, level, share of the score at full size, and its lower bound, low.
     """
 
     source: str  # what the vectors are, in words, such as their file
@@ -86,6 +87,12 @@ class Findings:
         answer.
         """
         return None if self.other_row is None else self.options.loc[self.other_row]
+
+    @property
+    def other_is_unknown(self) -> bool:
+        """Whether labels chose, or what is expected of them, which tell nothing of re-scoring."""
+        what, _ = self.target
+        return what == "retain" or (what == "bytes" and self.metric is not None)
 
     @property
     def answer(self) -> Any:
@@ -200,6 +207,8 @@ def _projection(found: Findings) -> list[str]:
     chosen, rows = found.answer, found.total or found.rows
     if chosen is None or rows <= found.searched or not found.searched:
         return []
+    if np.isnan(chosen["expected@10"]):
+        return [unprojected(rows, found.searched)]
     tenfolds = np.log10(rows / found.searched)
     error = read_measured().growth.statement
     if tenfolds > 1:
@@ -209,6 +218,11 @@ def _projection(found: Findings) -> list[str]:
         f"measurement, but the law by which it fell up to {found.searched:,}, carried on over "
         f"{tenfolds:.1f} tenfolds. {error}"
     ]
+
+
+def unprojected(rows: int, searched: int) -> str:
+    """That recall among so few rows does not tell how it falls."""
+    return f"To {rows:,} vectors recall@10 cannot be projected: {searched:,} are too few."
 
 
 def _of_answer(found: Findings) -> list[str]:
@@ -442,7 +456,7 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     """Write the report, and beside it the same numbers as JSON, under the same name."""
     told = {
         "answer": answer_of(found, found.answer),
-        "other_answer": answer_of(found, found.other),
+        "other_answer": other_answer_of(found),
         "source": found.source,
         "target": list(found.target),
         "rows": found.rows,
@@ -485,6 +499,11 @@ def answer_of(found: Findings, chosen: Any) -> dict[str, Any]:
     said = {"said": sentence(found, chosen), "keep": False, **json.loads(chosen[parts].to_json())}
     share = _share_of(found, chosen)
     return said if share is None else {**said, "share": float(share["share"])}
+
+
+def other_answer_of(found: Findings) -> dict[str, Any]:
+    """The same with re-scoring, or without where the answer has it; empty where labels chose."""
+    return {} if found.other_is_unknown else answer_of(found, found.other)
 
 
 def summary(found: Findings) -> str:

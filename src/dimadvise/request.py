@@ -1,4 +1,6 @@
-"""What is advised on: the options of `dimadvise advise`, and of `dimadvise.advise`."""
+"""What is advised on, and what is checked: the options of `dimadvise advise` and `check`, and of
+the functions of these names.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,3 +132,36 @@ class Request:
         if self.rows_total < 0:
             raise InputError(f"--rows-total is {self.rows_total}: expected a number of vectors")
         _ = self.target
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """What an advice is measured on again.
+
+    Args:
+        vectors: file or folder of vectors, as wide as those that were advised on.
+        advice: folder that `dimadvise advise` wrote.
+        queries: vectors of queries as they are asked; by default some of the rows.
+        pairs: table with columns row1, row2, score; rows count from 0.
+        labels: text file with one label per row, or a table with a column label.
+        qrels: with --queries: table with columns query, document, relevance; rows count from 0.
+        sample: most vectors that are searched.
+        seed: of samples.
+        column: field of the file that holds the vectors; by default the only one.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating.
+            Tables are TSV, CSV, JSON lines or parquet.
+        queries_column: field of the file of --queries that holds its vectors; by default as
+            --column.
+    """
+
+    vectors: tyro.conf.Positional[Path]
+    advice: Path = Path("advice")
+    queries: Path | None = None
+    pairs: Path | None = None
+    labels: Path | None = None
+    qrels: Path | None = None
+    sample: int = 100_000
+    seed: int = 0
+    column: str = ""
+    columns: tuple[str, ...] = ()
+    queries_column: str = ""

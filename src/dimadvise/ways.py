@@ -75,6 +75,9 @@ class Ways:
         others = progress_bar(vectors.taken(rows[CODED:]), show=True, unit="block", desc="fitting")
         self.moments = moments_of(chain([self.seen], others), unit=self.unit)
         self.full_dim = vectors.shape[1]
+        # All levels of one size come one after the other.
+        self._shortened = lru_cache(maxsize=2)(self._fit_shortened)
+        self._widest = lru_cache(maxsize=len(METHODS))(self._fit_widest)
         self._product = cache(self._fit_product)  # They take by far the longest, and are small.
 
     @property
@@ -148,15 +151,13 @@ class Ways:
         symmetric = bool(self.store) and codes_queries(self.store, level)
         return fitted(transform, self.similarity, level, shortened, symmetric=symmetric)
 
-    @lru_cache(maxsize=2)  # noqa: B019 - all levels of one size come one after the other
-    def _shortened(self, method: str, dim: int) -> tuple[Transform, Block]:
+    def _fit_shortened(self, method: str, dim: int) -> tuple[Transform, Block]:
         transform = self._widest(method.removesuffix(TURNED)).prefix(dim)
         if method.endswith(TURNED):
             transform = rotated(transform, self.seed)
         return transform, Deployment(transform, self.similarity).vectors(self.seen)
 
-    @lru_cache(maxsize=len(METHODS))  # noqa: B019
-    def _widest(self, method: str) -> Transform:
+    def _fit_widest(self, method: str) -> Transform:
         most = most_dims(method, self.moments)
         return fit_transform_of(method, self.moments, most, unit=self.unit, seed=self.seed)
 

@@ -104,7 +104,7 @@ def folder(tmp_path_factory):
         ("X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
         ("X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
         ("X.npy --labels labels_short.txt", "has 2 labels"),
-        ("X.npy --qrels qrels.tsv", "queries and qrels belong together"),
+        ("X.npy --qrels qrels.tsv", "--qrels needs --queries: give both, or queries alone"),
         ("X.npy --queries narrow.npy --qrels qrels.tsv", "narrow.npy has 8 columns"),
         ("X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
         (

@@ -2,6 +2,8 @@
 from.
 """
 
+import gc
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -186,7 +188,45 @@ def test_recall_is_projected_by_the_law_of_growing_collections_and_never_to_rise
     assert projected(stops, seen, 16_000, candidates=10) == seen[-1], "nothing is left to project"
     assert projected(stops, seen[::-1], 10**6, candidates=10) == seen[0], "a rise does not go on"
     assert projected(stops, [1.0] * 3, 10**6, candidates=10) == pytest.approx(1, abs=1e-3)
-    assert projected(stops, seen, 10**6, candidates=9000) == seen[-1], "chance finds a good part"
+
+
+def test_recall_that_cannot_be_projected_is_no_number_and_chooses_nothing():
+    stops, seen = [1000, 4000, 16_000], [0.99, 0.98, 0.97]
+    assert np.isnan(projected(stops, seen, 10**6, candidates=9000)), "chance finds a good part"
+    assert np.isnan(projected(stops[2:], seen[2:], 10**6, candidates=10)), "one size tells no fall"
+    assert projected(stops[2:], seen[2:], 16_000, candidates=10) == seen[-1]
+    options = ways(**{"recall@10": [1.0, 0.99], "expected@10": np.nan})
+    assert choose(options, "recall", 0.5, 0) is None
+    part = survey(
+        in_memory(clustered(300)), methods=["svd"], levels=["int8"], dims=[24], depth=20, rows=200
+    )
+    unknown = part.options["expected@10"].isna()
+    assert (unknown == (part.options["rerank"] == 20)).all()
+
+
+def test_a_way_without_re_ranking_is_measured_again_once(monkeypatch):
+    tables = []
+
+    def kept(*given):
+        tables.append(tabulated(*given))
+        return tables[-1]
+
+    tabulated = measure.tabulate
+    monkeypatch.setattr(measure, "tabulate", kept)
+    X = clustered(300)
+    _, asked, fitted = draw(in_memory(X), None, np.random.default_rng(0))
+    way = Ways(in_memory(X), fitted, "cosine", 0).way("svd", 6, "int8")
+    option = measure.found_again(way, in_memory(X), np.arange(300), asked)
+    assert option["rerank"] == 0 and tables[0][0]["way"].tolist() == [0, 1]
+
+
+def test_ways_that_nobody_holds_are_given_back():
+    made = Ways(in_memory(clustered(300)), np.arange(300), "cosine", 0)
+    assert made.way("svd", 6, "int8").transform is made.way("svd", 6, "binary").transform
+    held = weakref.ref(made)
+    del made
+    gc.collect()
+    assert held() is None
 
 
 def test_the_seed_draws_the_queries_and_the_rows_that_are_searched(monkeypatch):

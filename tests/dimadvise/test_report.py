@@ -129,6 +129,30 @@ def test_keeping_everything_is_an_answer(target, said):
     assert "instead of" not in " ".join(explanation(found)) and "▶" in page(found)
 
 
+@pytest.mark.parametrize(
+    ("target", "metric", "unknown"),
+    [
+        (("retain", 0.99), "accuracy", True),
+        (("retain", 0.99), None, True),
+        (("bytes", 4), "accuracy", True),
+        (("bytes", 4), None, False),
+        (("recall", 0.9), "accuracy", False),
+    ],
+)
+def test_what_labels_did_not_judge_is_unknown_and_not_refused(tmp_path, target, metric, unknown):
+    write(tmp_path / "report.html", findings(None, target, metric=metric))
+    told = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert told["answer"]["keep"]
+    assert told["other_answer"] == ({} if unknown else told["answer"])
+
+
+def test_recall_of_too_few_rows_is_not_projected():
+    found = findings(searched=200)
+    found.options["expected@10"] = np.nan
+    said = "To 5,000 vectors recall@10 cannot be projected: 200 are too few."
+    assert said in explanation(found) and "is projected to be" not in " ".join(explanation(found))
+
+
 def test_labels_are_answered_by_the_share_of_their_score():
     found = findings(("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES, metric="accuracy")
     assert headline(found).endswith(
