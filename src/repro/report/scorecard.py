@@ -418,6 +418,11 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
     table["value"] = [told_number(part) for _, part in own.iterrows()]
     table["unit"] = own["unit"].to_list()
+    # They are of different cells; nobody is told them as the interval of the number shown
+    table["ends of all"] = [
+        between(*part[list(POINT)]).partition(" ")[2] if part["extreme"] else ""
+        for _, part in own.iterrows()
+    ]
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
