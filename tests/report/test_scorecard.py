@@ -13,6 +13,7 @@ import pytest
 from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
 from repro.report import scorecard
+from repro.report.claims import record_of
 from repro.report.judge import Measurement, effect, lowest
 from repro.report.page import badge
 from repro.report.scorecard import claims, counts, verdict_frame, write_verdicts
@@ -357,6 +358,17 @@ def test_of_the_smallest_of_several_only_the_end_that_decides_is_told():
     assert scorecard.told_number(frame.assign(extreme=True, low=-3, high=1).iloc[0]) == (
         "−1.00 [−3.00, 1.00]"
     )
+
+
+def test_networks_that_speak_together_stand_where_the_last_of_them_does():
+    first, *_, last = record_of("LP-T3-1")["judges"]
+    alone = [scorecard.rank("LP-T3-1", name) for name in (first, last)]
+    together = [
+        scorecard.rank("LP-T3-1", ", ".join(pair)) for pair in ((first, last), (last, first))
+    ]
+    assert alone[0] == 0 < alone[1] and together == [alone[1]] * 2
+    unnamed = scorecard.rank("LP-T3-1", f"{first}, somebody's")
+    assert unnamed == len(record_of("LP-T3-1")["judges"])
 
 
 def test_of_the_farthest_of_several_it_is_told_how_far_it_may_be_either_way():
