@@ -109,6 +109,33 @@ def test_a_rotation_a_shortlist_and_float_queries_help_bits_alone(rows):
     assert own[HAMMING] < own["binary"] and own[HAMMING] < own[SHORTLIST]
 
 
+def test_a_shortlist_of_everything_is_the_full_search_and_a_short_one_loses(table):
+    bench = quantisation.Bench.of(table, FIT, PAIRS, QUESTIONS, 0)
+    signs = np.sign(bench.X[:, :6])
+    full, bits = bench.search(bench.X, bench.X), bench.search(signs, signs)
+    everything = bench.rescored(signs, 10_000)
+    assert everything["ndcg@10"] == pytest.approx(full["ndcg@10"], abs=1e-12)
+    few = bench.rescored(signs, 3)
+    assert bits["ndcg@10"].mean() < few["ndcg@10"].mean() < full["ndcg@10"].mean()
+    one = bench.rescored(signs, 1)["ndcg@10"]
+    assert set(one.round(9)) == {0.0, 1.0}, "the first by bits alone, or nothing"
+
+
+def test_changes_are_of_each_way_from_the_full_size_on_the_same_items(rows):
+    for metric in quantisation.SCORES:
+        changes = rows[rows["metric"] == f"{metric}_change"]
+        for row in changes.itertuples():
+            scores = [
+                value(rows, metric, row.method, row.setting),
+                value(rows, metric, "full size"),
+            ]
+            assert row.value == pytest.approx(scores[0] - scores[1], abs=1e-12)
+        everything = changes.set_index(["method", "setting"]).loc[
+            ("float32", f"{FIRST}, 128 bytes")
+        ]
+        assert everything["ci_low"] == pytest.approx(0, abs=2e-3), "nothing is lost, and surely not"
+
+
 def test_leads_are_differences_at_equal_bytes(rows):
     leads = rows[rows["metric"] == "spearman_lead"]
     assert "int8 − float32" in set(leads["method"]) and "float32 − int8" not in set(leads["method"])

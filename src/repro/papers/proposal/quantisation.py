@@ -5,7 +5,7 @@ brought to length 1 and coded; reducer and codebook learn from one set of texts 
 Metrics: `spearman` of scored pairs, both sides coded; `ndcg@10` of queries and `neighbours_kept`,
 the share of the ten nearest sentences that stay among the ten nearest, with float queries against
 coded rows, as only what is stored has to be small. `…_lead` is one level over another of equal
-bytes on the same resampled items.
+bytes on the same resampled items, `…_change` any way less the full size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repro.evaluation import quantise as coding
-from repro.evaluation.retrieve import retrieve, top_documents
+from repro.evaluation.retrieve import Retrieved, retrieve, top_documents
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
@@ -152,6 +152,30 @@ class Bench:
         )
         return {"ndcg@10": retrieved.ndcg(10), "neighbours_kept": self.kept(C, Q, NEIGHBOURS)}
 
+    def rescored(self, C: Array, shortlist: int) -> Items:
+        """What full floats make of a shortlist that coded queries found among coded rows, with the
+        names of `search`.
+        """
+        queries, documents = self.at["queries"], self.at["documents"]
+        found = top_documents(C[queries], C[documents], min(shortlist, len(documents)))
+        # In the order of documents, which decides between equal cosines
+        found = np.sort(found, axis=1)
+        cosines = np.einsum("qd,qsd->qs", self.X[queries], self.X[documents[found]])
+        order = np.argsort(-cosines.round(12), axis=1, kind="stable")
+        ids = np.array(self.questions.document_ids, object)
+        lists = ids[np.take_along_axis(found, order, 1)]
+        ranked = []
+        # Query by query as `retrieve` goes, so that differences are of the same query
+        for query, documents_found in zip(self.questions.query_ids, lists, strict=True):
+            rank = {document: i + 1 for i, document in enumerate(documents_found)}
+            judged = self.questions.qrels.get(query, {})
+            # What is not on the shortlist stands behind all documents
+            ranks = [(rank.get(d, len(documents)), gain) for d, gain in judged.items() if gain > 0]
+            if ranks:
+                ranked.append(np.array(sorted(ranks), float))
+        scored = Retrieved(np.arange(len(ranked)), tuple(ranked), found[:, 0])
+        return {"ndcg@10": scored.ndcg(10), "neighbours_kept": self.kept(C, C, shortlist)}
+
     def kept(self, C: Array, Q: Array, k: int) -> Array:
         """Share of the ten nearest by full floats that are among the k nearest of C to Q, by
         sentence.
@@ -245,8 +269,7 @@ def _coded(
     yield columns, bench.judge(C, coding.prepare_queries(Y, book))
     if way.level == "binary":
         yield {**columns, "method": HAMMING}, bench.search(C, C)
-        shortlisted = {"neighbours_kept": bench.kept(C, C, shortlist)}
-        yield {**columns, "method": SHORTLIST}, shortlisted
+        yield {**columns, "method": SHORTLIST}, bench.rescored(C, shortlist)
 
 
 def _byte_counts(way: Way, book: coding.Codebook) -> Iterator[dict[str, Any]]:
@@ -274,6 +297,9 @@ def _scored(
     dataset = bench.questions.name if metric == "ndcg@10" else pairs.name
     for j, line in enumerate(columns):
         yield {**line, "dataset": dataset, "metric": metric, **scores[j].columns}
+        if j:  # The first is the full size
+            change = scores[j] - scores[0]
+            yield {**line, "dataset": dataset, "metric": f"{metric}_change", **change.columns}
     bits = [coding.BITS.get(line["method"]) for line in columns]
     for a, b in combinations([j for j, size in enumerate(bits) if size], 2):
         setting = columns[a]["setting"]
