@@ -115,7 +115,7 @@ def test_a_shortlist_of_everything_is_the_full_search_and_a_short_one_loses(tabl
     full, bits = bench.search(bench.X, bench.X), bench.search(signs, signs)
     everything = bench.rescored(signs, 10_000)
     assert everything["ndcg@10"] == pytest.approx(full["ndcg@10"], abs=1e-12)
-    few = bench.rescored(signs, 3)
+    few = bench.rescored(signs, 12)
     assert bits["ndcg@10"].mean() < few["ndcg@10"].mean() <= full["ndcg@10"].mean()
     one = bench.rescored(signs, 1)["ndcg@10"]
     assert set(one.round(9)) == {0.0, 1.0}, "the first by bits alone, or nothing"
