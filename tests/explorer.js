@@ -15,6 +15,8 @@ function look() {
     dimensions: [box.querySelector("output").textContent, slider.getAttribute("aria-valuetext")],
     said: all(".explorer-said strong").map(term => [term.textContent, term.nextElementSibling.textContent]),
     chart: all("svg text").map(text => [text.textContent, ...at(text, "x", "y")]),
+    best: all(".explorer-best :is(p, caption, tr)").map(line => line.children.length ? [...line.children].map(cell => cell.textContent) : line.textContent),
+    link: box.querySelector("p > a[href]").getAttribute("href"),
     goal: goal[1], curve, bound, point: at(box.querySelector("circle"), "cx", "cy"),
   };
 }
@@ -22,6 +24,11 @@ window.addEventListener("error", event => looks.push({error: event.message}));
 looks.push(look());
 for (const step of STEPS) {
   for (const [name, value] of step) {
+    if (name === "best") { // a way of the list, where there are so many
+      const buttons = box.querySelectorAll(".explorer-best button");
+      if (buttons.length) buttons[Math.min(value, buttons.length - 1)].click();
+      continue;
+    }
     const control = box.querySelector(`[name=${name}]`);
     control.value = value;
     control.dispatchEvent(new Event("input", {bubbles: true}));

@@ -15,6 +15,7 @@ from itertools import product
 from math import isclose, log2
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from repro.papers import recorded
 from repro.report.interactive import widget
@@ -24,10 +25,13 @@ from shown_code import on_page
 
 WALKING = Path(__file__).with_suffix(".js")
 NAMES = ("encoder", "use", "reducer", "code")
-TITLES = ["Encoder", "Use", "Reducer", "Numbers stored as", "Dimensions", "Million vectors"]
+TITLES = ["Encoder", "Use", "Reducer", "Numbers stored as", "Dimensions"]
+TITLES += ["Million vectors", "Budget, GB", "Price of a GB"]
+HEADINGS = ["way", "bytes", "GB", "kept", "for sure", "neighbours"]
 NEIGHBOURS = "ten neighbours kept"
 KEEP = (0.98, 0.57, 0.95)
 MILLIONS = ("1", "0.001", "12345.6", "", "-3")
+BUDGETS = ("0.3", "0.05", "", "1000")
 NEAR = 0.06
 """Units of the drawing: its curves are written with one digit behind the point."""
 
@@ -78,16 +82,39 @@ class Reader:
 
     def __init__(self, ways: Sequence[Way], keep: Sequence[float]) -> None:
         self.ways, self.keep = ways, keep
-        self.chosen: dict[str, str] = {}
-        self.wished, self.millions = 96, "10"
+        start = self.recommended()
+        self.chosen: dict[str, str] = {name: start[name] for name in NAMES}
+        self.wished = start["dim"]
+        self.typed = {"millions": "10", "budget": "4", "price": ""}
         self.settle()
+
+    @property
+    def millions(self) -> str:
+        """How many vectors, as typed."""
+        return self.typed["millions"]
+
+    def recommended(self) -> Way:
+        """Of the first encoder and use the way of fewest bytes that is sure to keep the least."""
+        first = self.ways[0]
+        own = [
+            way
+            for way in self.ways
+            if (way["encoder"], way["use"]) == (first["encoder"], first["use"])
+        ]
+        sure = [way for way in own if way["low"] >= min(self.keep)]
+        return min(sure, key=lambda way: (way["bytes"], -way["low"]), default=first)
 
     def act(self, name: str, value: str) -> None:
         """Use one control."""
         if name == "dim":
             self.wished = self.line[int(value)]["dim"]
-        elif name == "millions":
-            self.millions = value
+        elif name in self.typed:
+            self.typed[name] = value
+        elif name == "best":
+            if fitting := self.fitting():
+                way = fitting[min(int(value), len(fitting) - 1)]
+                self.chosen = {name: way[name] for name in NAMES}
+                self.wished = way["dim"]
         else:
             self.chosen[name] = value
         self.settle()
@@ -115,6 +142,8 @@ class Reader:
             "slider": [0, len(self.line) - 1, place],
             "dimensions": [str(way["dim"]), f"{way['dim']} dimensions"],
             "said": self.sentences(way, full),
+            "best": self.list(),
+            "link": self.link(way),
             **self.drawing(place, full),
         }
 
@@ -122,21 +151,76 @@ class Reader:
         """The four answers."""
         stored = f"{gigabytes(way['bytes'], self.millions)} ({way['bytes']:,} bytes a vector)"
         whole = f"float32 × {full}: {gigabytes(4 * full, self.millions)}"
+        memory = f"{stored}; {whole}"
+        if positive(self.millions) == 0:
+            memory = "give a number of vectors above 0"
         kept = f"{percent(way['share'])} of the full size, for sure {percent(way['low'])}"
         return [
             ["Score kept", kept],
             ["Neighbours kept", self.neighbours_of(way)],
-            ["Memory", f"{stored}; {whole}"],
+            ["Memory", memory],
             ["First size that is sure to keep", "; ".join(map(self.first_sure, self.keep))],
         ]
 
     def neighbours_of(self, way: Way) -> str:
         """What the same vectors keep of the nearest neighbours."""
+        if other := self.same_for_neighbours(way):
+            return f"{percent(other['share'])} of ten, for sure {percent(other['low'])}"
+        return "not recorded"
+
+    def same_for_neighbours(self, way: Way) -> Way | None:
+        """The row of the same vectors, judged by their nearest neighbours."""
         same = {**way, "use": NEIGHBOURS}
         for other in self.ways:
             if all(other[name] == same[name] for name in (*NAMES, "dim")):
-                return f"{percent(other['share'])} of ten, for sure {percent(other['low'])}"
-        return "not recorded"
+                return other
+        return None
+
+    def own(self) -> list[Way]:
+        """All ways of the chosen encoder and use."""
+        use = (self.chosen["encoder"], self.chosen["use"])
+        return [way for way in self.ways if (way["encoder"], way["use"]) == use]
+
+    def fitting(self) -> list[Way]:
+        """The five best ways that fit into the budget."""
+        if not (positive(self.millions) and positive(self.typed["budget"])):
+            return []
+        fits = []
+        for way in self.own():
+            if way["bytes"] * positive(self.millions) / 1000 <= positive(self.typed["budget"]):
+                fits.append(way)
+        return sorted(fits, key=lambda way: (-way["low"], -way["share"], way["bytes"]))[:5]
+
+    def list(self) -> list[Any]:
+        """What stands below the chart: the five best ways, or why there are none."""
+        if not (positive(self.millions) and positive(self.typed["budget"])):
+            told = "Give a number of vectors and a budget above 0: the five best ways are listed."
+            return [told]
+        if not self.fitting():
+            least = min(way["bytes"] for way in self.own())
+            told = gigabytes(least, self.millions)
+            return [f"Nothing recorded fits: the smallest way takes {told}."]
+        budget = gigabytes(1000, self.typed["budget"])
+        lines: list[Any] = [f"The best ways within {budget}, by what they keep for sure", HEADINGS]
+        for way in self.fitting():
+            other = self.same_for_neighbours(way)
+            lines.append(
+                [
+                    f"{way['code']} × {way['dim']}, {way['reducer']}",
+                    f"{way['bytes']:,}",
+                    gigabytes(way["bytes"], self.millions).removesuffix(" GB"),
+                    percent(way["share"]),
+                    percent(way["low"]),
+                    percent(other["share"]) if other else "–",
+                ]
+            )
+        return lines
+
+    def link(self, way: Way) -> str:
+        """The address of what is chosen and typed."""
+        state = {name: str(way[name]) for name in (*NAMES, "dim")}
+        state |= {name: value for name, value in self.typed.items() if value}
+        return "#" + urlencode(state, safe="*")
 
     def first_sure(self, target: float) -> str:
         """The smallest size that keeps a share for sure, as all larger ones of its line do."""
@@ -180,6 +264,11 @@ def ratio(dim: int, wished: int) -> Fraction:
     return Fraction(max(dim, wished), min(dim, wished))
 
 
+def positive(typed: str) -> float:
+    """The number of a field; 0 where there is none above it."""
+    return max(0.0, float(typed or 0))
+
+
 def rounded(value: Decimal, step: Decimal) -> Decimal:
     """To a multiple of the step, halves upwards."""
     return (value / step).quantize(Decimal(1), ROUND_HALF_UP) * step
@@ -218,6 +307,9 @@ def steps(reader: Reader, millions: Sequence[str], *, thorough: bool) -> Iterato
         yield [*going_to(way, reader), ("dim", str(place))]
         for number in millions:
             yield [("millions", number)]
+        for number in BUDGETS if millions else ():
+            yield [("budget", number)]
+            yield [("best", "1")]
         offered = [(name, value) for name in NAMES for value in reader.offered[name]]
         for choice in offered if thorough else ():
             yield [*going_to(way, reader), choice]

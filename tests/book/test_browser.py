@@ -72,3 +72,13 @@ def test_the_first_word_that_the_explorer_has_wrong_is_told():
     assert walk.faults(deepcopy(walk.wanted)[:-1]) == [
         f"the explorer was seen {times - 1} times, not {times}"
     ]
+
+
+@pytest.mark.skipif(browser.browser() is None, reason="no browser is installed")
+def test_the_explorer_starts_at_the_fewest_bytes_that_are_sure():
+    way = {"encoder": "one", "use": "search", "reducer": "PCA", "code": "int8", "share": 0.99}
+    sizes = ((48, 0.97), (24, 0.96), (12, 0.94))
+    ways = [{**way, "dim": dim, "bytes": dim, "low": low} for dim, low in sizes]
+    walk = explorer.walk(ways, (0.95,))
+    assert walk.wanted[0]["dimensions"][0] == "24"
+    assert walk.faults(browser.answer_of(walk.body())) == []

@@ -98,7 +98,7 @@ def recorded_ways():
 
 
 WAYS = recorded_ways()
-STEPS = [{"encoder": "small", "dim": 0, "millions": 10}]
+STEPS = [{**dict(zip(NAMES, KINDS[0], strict=True)), "dim": 0, "millions": 10}]
 STEPS += [
     {"encoder": encoder, "use": use, "reducer": reducer, "code": code, "dim": place}
     for encoder, use, reducer, code in KINDS

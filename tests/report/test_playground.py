@@ -21,16 +21,18 @@ STATES = [
 ]
 LOOK = """
 const box = document.querySelector(".playground"), seen = [];
+window.addEventListener("error", event => seen.push({error: event.message}));
 const act = (control, value) => {
   control.value = value;
   control.dispatchEvent(new Event("input", {bubbles: true}));
 };
 function look() {
   const lists = [...box.querySelectorAll(".playground-lists > div")];
+  const lines = list => [...list.querySelectorAll("li")];
   seen.push({
     said: box.querySelector(".playground-said").textContent,
     titles: lists.map(list => list.firstChild.textContent),
-    items: lists.map(list => [...list.querySelectorAll("li")].map(item => [item.className, item.textContent])),
+    items: lists.map(list => lines(list).map(item => [item.className, item.textContent])),
     curves: [...box.querySelectorAll("svg path")].length,
     link: box.querySelector(".playground-foot a").getAttribute("href"),
     chosen: box.querySelector("[name=sentence]:checked").value,

@@ -1,77 +1,192 @@
-// The recorded ways to store a vector, by native controls: what a choice keeps, costs, and the first size that is sure.
+// The recorded ways to store a vector, by native controls: what a choice keeps, costs, the first size that is sure,
+// and the best ways within a budget. A state is a link.
 (function () {
   const box = document.currentScript.closest(".explorer");
   const { ways, keep } = JSON.parse(box.querySelector("script[type='application/json']").textContent);
-  const neighbours = "ten neighbours kept", names = ["encoder", "use", "reducer", "code"];
+  const neighbours = "ten neighbours kept";
+  const names = ["encoder", "use", "reducer", "code"];
   const titles = { encoder: "Encoder", use: "Use", reducer: "Reducer", code: "Numbers stored as" };
-  const per = share => (100 * share).toFixed(1) + " %", control = {};
-  const asked = share => +(100 * share).toPrecision(12) + " %"; // 57, not 56.99999999999999
+  const numbers = { millions: "Million vectors", budget: "Budget, GB", price: "Price of a GB" };
   const lowest = Math.min(...keep);
+  const control = {};
+
+  const percent = share => (100 * share).toFixed(1) + " %";
+  const asked = share => +(100 * share).toPrecision(12) + " %"; // 57, not 56.99999999999999
+  const short = number => String(+number.toPrecision(3));
   const element = (tag, fields, parent) => parent.appendChild(Object.assign(document.createElement(tag), fields));
+
+  // ------------------------------------------------------------------ controls
+
   const form = element("form", { className: "explorer-form" }, box);
+  form.addEventListener("submit", event => event.preventDefault());
+
   function add(name, title, tag, fields) {
     const label = element("label", {}, form);
     element("span", { textContent: title }, label);
     control[name] = element(tag, { name, ...fields }, label);
-    control[name].addEventListener("input", update);
+    control[name].addEventListener("input", () => act(name));
     return label;
   }
+
   for (const name of names) add(name, titles[name], "select", {});
-  const dimSaid = element("output", {}, add("dim", "Dimensions ", "input", { type: "range", min: 0, step: 1 }).firstChild);
-  add("millions", "Million vectors", "input", { type: "number", min: 0.001, step: "any", value: 10 });
-  form.addEventListener("submit", event => event.preventDefault());
+  const slider = add("dim", "Dimensions ", "input", { type: "range", min: 0, step: 1 });
+  const dimSaid = element("output", {}, slider.firstChild);
+  for (const name in numbers) add(name, numbers[name], "input", { type: "number", min: 0, step: "any" });
+  control.millions.value = 10;
+  control.budget.value = 4;
+
   const chart = element("div", { className: "explorer-chart" }, box);
   const said = element("div", { className: "explorer-said" }, box);
   said.setAttribute("role", "status");
   said.setAttribute("aria-live", "polite");
-  function offer(name, left) { // what is recorded for the choices before this one
-    const values = [...new Set(left.map(way => way[name]))], before = control[name].value;
-    control[name].replaceChildren(...values.map(value => new Option(value, value)));
-    control[name].value = values.includes(before) ? before : values[0];
-    return left.filter(way => way[name] === control[name].value);
+  const best = element("div", { className: "explorer-best" }, box);
+  const link = element("a", { textContent: "Link to this state" }, element("p", {}, box));
+
+  // ------------------------------------------------------------------ what is chosen
+
+  let wish = recommended();
+  let line = [];
+
+  function recommended() { // of the first encoder and use the fewest bytes that are sure to keep the lowest share
+    const own = ways.filter(way => way.encoder === ways[0].encoder && way.use === ways[0].use);
+    const sure = own.filter(way => way.low >= lowest).sort((a, b) => a.bytes - b.bytes || b.low - a.low);
+    return { ...(sure[0] || ways[0]) };
   }
-  let dim = 96;
-  function update(event) {
-    let line = ways;
-    for (const name of names) line = offer(name, line);
-    line.sort((a, b) => a.dim - b.dim);
-    if (event && event.target === control.dim) dim = line[control.dim.value].dim;
-    const nearest = line.reduce((a, b) => Math.abs(Math.log(b.dim / dim)) < Math.abs(Math.log(a.dim / dim)) ? b : a);
+
+  function offer(name, left) { // what is recorded for the choices before this one
+    const values = [...new Set(left.map(way => way[name]))];
+    control[name].replaceChildren(...values.map(value => new Option(value, value)));
+    if (!values.includes(wish[name])) wish[name] = values[0];
+    control[name].value = wish[name];
+    return left.filter(way => way[name] === wish[name]);
+  }
+
+  function act(name) {
+    if (name === "dim") wish.dim = line[control.dim.value].dim;
+    else if (names.includes(name)) wish[name] = control[name].value;
+    update();
+  }
+
+  function update() {
+    line = names.reduce((left, name) => offer(name, left), ways).sort((a, b) => a.dim - b.dim);
+    const far = way => Math.abs(Math.log(way.dim / wish.dim));
+    const nearest = line.reduce((a, b) => (far(b) < far(a) ? b : a));
     control.dim.max = line.length - 1;
     control.dim.value = line.indexOf(nearest);
     control.dim.setAttribute("aria-valuetext", nearest.dim + " dimensions");
     dimSaid.textContent = nearest.dim;
     const full = Math.max(...ways.filter(way => way.encoder === nearest.encoder).map(way => way.dim));
-    const others = ways.find(way => way.use === neighbours && ["encoder", "reducer", "code", "dim"].every(name => way[name] === nearest[name]));
-    const millions = Math.max(0, Number(control.millions.value) || 0), size = bytes => +(bytes * millions / 1000).toPrecision(3) + " GB";
-    const sure = keep.map(target => {
-      let first = "none recorded up to " + line[line.length - 1].dim;
-      for (let i = line.length - 1; i >= 0 && line[i].low >= target; i--) first = line[i].dim;
-      return asked(target) + ": " + first;
-    });
+    tell(nearest, full);
+    draw(nearest, full);
+    list(nearest);
+    link.href = "#" + written(nearest);
+  }
+
+  // ------------------------------------------------------------------ what is said
+
+  const given = name => (Number(control[name].value) > 0 ? Number(control[name].value) : 0);
+  const gigabytes = bytes => bytes * given("millions") / 1000;
+
+  function keptNeighbours(way) {
+    return ways.find(other => other.use === neighbours &&
+      ["encoder", "reducer", "code", "dim"].every(name => other[name] === way[name]));
+  }
+
+  function firstSure(target) {
+    let first = "none recorded up to " + line[line.length - 1].dim;
+    for (let i = line.length - 1; i >= 0 && line[i].low >= target; i--) first = line[i].dim;
+    return asked(target) + ": " + first;
+  }
+
+  function tell(way, full) {
+    const others = keptNeighbours(way);
+    const size = bytes => short(gigabytes(bytes)) + " GB";
+    const stored = ` (${way.bytes.toLocaleString("en")} bytes a vector); float32 × ${full}: `;
+    const memory = given("millions") ? size(way.bytes) + stored + size(4 * full) : "give a number of vectors above 0";
+    const kept = (other, what) => `${percent(other.share)} of ${what}, for sure ${percent(other.low)}`;
     said.replaceChildren();
     for (const [term, text] of [
-      ["Score kept", per(nearest.share) + " of the full size, for sure " + per(nearest.low)],
-      ["Neighbours kept", others ? per(others.share) + " of ten, for sure " + per(others.low) : "not recorded"],
-      ["Memory", size(nearest.bytes) + " (" + nearest.bytes.toLocaleString("en") + " bytes a vector); float32 × " + full + ": " + size(4 * full)],
-      ["First size that is sure to keep", sure.join("; ")],
+      ["Score kept", kept(way, "the full size")],
+      ["Neighbours kept", others ? kept(others, "ten") : "not recorded"],
+      ["Memory", memory],
+      ["First size that is sure to keep", keep.map(firstSure).join("; ")],
     ]) {
       element("strong", { textContent: term }, said);
       element("span", { textContent: text }, said);
     }
-    draw(line, nearest, full);
   }
-  function draw(line, nearest, full) {
-    const least = Math.min(...line.map(way => way.low), lowest) - 0.02, smallest = line[0].dim;
+
+  function list(chosen) { // the five best ways within the budget, by what they are sure to keep
+    best.replaceChildren();
+    if (!given("budget") || !given("millions")) {
+      element("p", { textContent: "Give a number of vectors and a budget above 0: the five best ways are listed." }, best);
+      return;
+    }
+    const own = ways.filter(way => way.encoder === chosen.encoder && way.use === chosen.use);
+    const fitting = own.filter(way => gigabytes(way.bytes) <= given("budget"));
+    fitting.sort((a, b) => b.low - a.low || b.share - a.share || a.bytes - b.bytes);
+    if (!fitting.length) {
+      const least = short(gigabytes(Math.min(...own.map(way => way.bytes))));
+      element("p", { textContent: `Nothing recorded fits: the smallest way takes ${least} GB.` }, best);
+      return;
+    }
+    const table = element("table", {}, best);
+    element("caption", { textContent: `The best ways within ${short(given("budget"))} GB, by what they keep for sure` }, table);
+    const price = given("price") ? ["price"] : [];
+    const head = element("tr", {}, element("thead", {}, table));
+    for (const title of ["way", "bytes", "GB", ...price, "kept", "for sure", "neighbours"]) {
+      element("th", { textContent: title, scope: "col" }, head);
+    }
+    const body = element("tbody", {}, table);
+    for (const way of fitting.slice(0, 5)) {
+      const row = element("tr", {}, body);
+      const text = `${way.code} × ${way.dim}, ${way.reducer}`;
+      const button = element("button", { type: "button", textContent: text }, element("td", {}, row));
+      button.addEventListener("click", () => { wish = { ...way }; update(); });
+      const others = keptNeighbours(way);
+      const cost = price.map(() => short(gigabytes(way.bytes) * given("price")));
+      const cells = [way.bytes.toLocaleString("en"), short(gigabytes(way.bytes)), ...cost];
+      for (const cell of [...cells, percent(way.share), percent(way.low), others ? percent(others.share) : "–"]) {
+        element("td", { textContent: cell, className: "number" }, row);
+      }
+    }
+  }
+
+  function draw(nearest, full) {
+    const least = Math.min(...line.map(way => way.low), lowest) - 0.02;
+    const smallest = line[0].dim;
     const range = Math.log2(full / smallest) || 1; // of a line that is one point
-    const x = way => 30 + 250 * Math.log2(way.dim / smallest) / range, y = share => 6 + 84 * (1.04 - share) / (1.04 - least);
+    const x = way => 30 + 250 * Math.log2(way.dim / smallest) / range;
+    const y = share => 6 + 84 * (1.04 - share) / (1.04 - least);
     const path = key => line.map((way, i) => (i ? "L" : "M") + x(way).toFixed(1) + " " + y(way[key]).toFixed(1)).join("");
-    const ticks = line.map(way => '<text text-anchor="middle" x="' + x(way) + '" y="102">' + way.dim + "</text>").join("");
-    const marks = [1, lowest, Math.min(...line.map(way => way.share))].filter((at, i, all) => all.slice(0, i).every(other => Math.abs(y(at) - y(other)) > 7));
-    const goal = '<path class="goal" d="M30 ' + y(lowest) + 'H285"/>' + marks.map(at => '<text x="2" y="' + (y(at) + 2) + '">' + per(at) + "</text>").join("");
-    const axes = '<text x="2" y="5">share kept</text><text text-anchor="end" x="285" y="112">dimensions, log scale</text>';
-    chart.innerHTML = '<svg viewBox="0 0 300 115" aria-hidden="true">' + goal + axes + ticks + '<path d="' + path("share") + '"/><path class="low" d="' + path("low") + '"/><circle cx="' + x(nearest) +
-      '" cy="' + y(nearest.share) + '" r="3.5"/></svg>';
+    const text = (content, at, height, anchor) => `<text${anchor ? ` text-anchor="${anchor}"` : ""} x="${at}" y="${height}">${content}</text>`;
+    const ticks = line.map(way => text(way.dim, x(way), 102, "middle")).join("");
+    const levels = [1, lowest, Math.min(...line.map(way => way.share))];
+    const apart = (level, i) => levels.slice(0, i).every(other => Math.abs(y(level) - y(other)) > 7);
+    const marks = levels.filter(apart).map(level => text(percent(level), 2, y(level) + 2)).join("");
+    const goal = `<path class="goal" d="M30 ${y(lowest)}H285"/>`;
+    const axes = text("share kept", 2, 5) + text("dimensions, log scale", 285, 112, "end");
+    const curves = `<path d="${path("share")}"/><path class="low" d="${path("low")}"/>`;
+    const point = `<circle cx="${x(nearest)}" cy="${y(nearest.share)}" r="3.5"/>`;
+    chart.innerHTML = `<svg viewBox="0 0 300 115" aria-hidden="true">${goal}${marks}${axes}${ticks}${curves}${point}</svg>`;
   }
-  update();
+
+  // ------------------------------------------------------------------ a state is a link
+
+  function written(way) {
+    const chosen = [...names, "dim"].map(name => [name, way[name]]);
+    const typed = Object.keys(numbers).map(name => [name, control[name].value]).filter(([, value]) => value !== "");
+    return new URLSearchParams([...chosen, ...typed]).toString();
+  }
+
+  function read() { // what cannot be chosen here falls to what can
+    const state = new URLSearchParams(location.hash.slice(1));
+    for (const name of names) if (state.has(name)) wish[name] = state.get(name);
+    if (Number(state.get("dim")) > 0) wish.dim = Number(state.get("dim"));
+    for (const name in numbers) if (Number(state.get(name)) > 0) control[name].value = Number(state.get(name));
+    update();
+  }
+
+  window.addEventListener("hashchange", read);
+  read();
 })();
