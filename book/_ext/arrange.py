@@ -2,7 +2,8 @@
 
 Open stay two tables that are short, figures with recorded numbers, and what a cell prints in a few
 lines. What is folded has one line that says what it is; it is found by a search on the page, and
-printed. Figures get numbers and captions: the title written in their own file. A notebook's result
+printed. Figures get numbers and captions: the description written in their own file, else the
+title, which is also what a screen reader says. A notebook's result
 comes first: what its first figure with recorded numbers shows stands below the opening, and a line
 that leads there where it was drawn.
 """
@@ -18,6 +19,7 @@ from sphinx.environment import BuildEnvironment
 
 OPEN_TABLES, OPEN_ROWS, OPEN_LINES = 2, 14, 5
 TITLE = re.compile(r"<dc:title>([^<]+)</dc:title>")
+DESCRIPTION = re.compile(r"<dc:description>([^<]+)</dc:description>")
 CAPTION = re.compile(r"<caption>(.*?)</caption>", re.DOTALL)
 ALT = re.compile(r'<img class="drawing" alt="([^"]*)"')
 
@@ -79,18 +81,22 @@ def fold_tables(doctree: nodes.document) -> None:
             fold(raw, f"{unescape(said[1]) if said else 'Table'} – {rows} rows × {columns} columns")
 
 
-def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, str]]:
-    """The figures that cells drew, each with what it shows in words."""
-    found: list[tuple[nodes.Element, str]] = []
+def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, str, str]]:
+    """The figures that cells drew, each with what it shows and its caption."""
+    found: list[tuple[nodes.Element, str, str]] = []
     for node in doctree.findall(lambda n: isinstance(n, nodes.image | nodes.raw)):
+        caption = None
         if isinstance(node, nodes.raw):
             said = ALT.search(node.astext())
         else:
             path = Path(app.srcdir, node["uri"])
             own = node["uri"].endswith(".svg") and path.is_file()
-            said = TITLE.search(path.read_text(encoding="utf-8")) if own else None
+            text = path.read_text(encoding="utf-8") if own else ""
+            said, caption = TITLE.search(text), DESCRIPTION.search(text)
         if said and not isinstance(node.parent, nodes.figure):
-            found.append((node, unescape(said[1]).strip()))
+            shows = unescape(said[1]).strip()
+            told = " ".join(unescape(caption[1]).split()) if caption else shows
+            found.append((node, shows, told))
     return found
 
 
@@ -102,12 +108,12 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
         if "stream" in block["classes"] and len(lines) > OPEN_LINES and not hidden(block):
             fold(block, f"{lines[0][:60]} … – {len(lines)} lines")
     recorded, shown = False, []
-    for number, (drawn, said) in enumerate(figures(app, doctree)):
+    for number, (drawn, said, caption) in enumerate(figures(app, doctree)):
         if isinstance(drawn, nodes.image):
             drawn["alt"] = drawn.get("alt") or said
         figure = nodes.figure("", ids=[f"figure-{number}"], align="default")
         drawn.replace_self(figure)
-        figure += [drawn, nodes.caption("", said[:1].upper() + said[1:])]
+        figure += [drawn, nodes.caption("", caption[:1].upper() + caption[1:])]
         recorded |= "recorded" in said
         if recorded and "live" in said and "recorded" not in said and not hidden(figure):
             fold(figure, f"This build: {said}")
@@ -118,7 +124,8 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def lift(doctree: nodes.document, figure: nodes.figure) -> None:
-    """Move a figure below the first paragraph of the page."""
+    """Move a figure below the first paragraph of the page, as wide as the column."""
+    figure["classes"].append("hero")
     opening = next(iter(doctree.findall(nodes.paragraph)), None)
     if opening is not None:
         to = nodes.reference("", "above", refid=figure["ids"][0], internal=True)

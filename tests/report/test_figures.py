@@ -70,6 +70,8 @@ def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
     assert once.svg() == once.svg() == again.svg()
     assert "<dc:date>" not in once.svg() and f"<dc:title>{once.alt}</dc:title>" in once.svg()
     assert "STS-B, TREC" in once.alt and "paper, recorded, live" in once.alt
+    seen = once.sees("Fewer < more.")
+    assert seen is once and "<dc:description>Fewer &lt; more.</dc:description>" in seen.svg()
 
 
 def test_text_can_be_read_on_white_and_on_dark():

@@ -68,6 +68,8 @@ class Drawing(Figure):
     """A figure that shows itself in a notebook without pyplot, as a scalable image."""
 
     alt: str = ""  # What the figure shows, in a sentence; written into the file as its title
+    # What a reader should see in it; written into the file as its description, and its caption
+    caption: str = ""
     # The sentence that stands in its place where there is nothing to draw
     blank: Shown | None = None
 
@@ -87,8 +89,15 @@ class Drawing(Figure):
             metadata: dict[str, str | None] = {"Date": None, "Creator": None}
             if self.alt:  # An empty title is not taken
                 metadata["Title"] = self.alt
+            if self.caption:
+                metadata["Description"] = self.caption
             FigureCanvasSVG(self).print_svg(text, metadata=metadata)
         return text.getvalue()
+
+    def sees(self, caption: str) -> "Drawing":
+        """This figure with a caption that says what to see in it."""
+        self.caption = caption
+        return self
 
     def img(self) -> str:
         """The figure as an HTML image that needs no file beside the page."""
