@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf, isnan, nan
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
@@ -14,6 +15,7 @@ from repro.evaluation.seeds import (
     error_of_mean,
     kendall,
     of_parts,
+    over_runs,
     reach,
     seeds_needed,
 )
@@ -119,6 +121,33 @@ def test_variances_over_seeds_and_items_add_with_the_freedom_of_the_seeds():
     assert reach(inf) == pytest.approx(1.96, abs=1e-3)
     assert reach(2.0) == pytest.approx(4.3027, abs=1e-4)
     assert reach(inf, 6) == pytest.approx(2.631, abs=1e-3)  # Šidák
+
+
+def runs(values, low=-0.1, high=0.1):
+    rows = [(seed, value, value + low, value + high) for seed, value in enumerate(values)]
+    return pd.DataFrame(rows, columns=["seed", "value", "ci_low", "ci_high"])
+
+
+def test_the_interval_of_several_runs_is_no_mean_of_their_own_intervals():
+    """Runs that lie far apart are unsure, however narrow the interval of each."""
+    e = over_runs(runs([0.2, 0.5, 0.8], low=-0.001, high=0.001))
+    assert e.value == pytest.approx(0.5)
+    assert e.high - e.low == pytest.approx(2 * 4.3027 * 0.3 / 3**0.5, rel=1e-3)
+    assert np.isnan(over_runs(runs([0.2, 0.5])).low), "two runs tell no spread"
+    for same in (runs([0.5]), runs([0.5, 0.5])):
+        e = over_runs(same)
+        assert (e.value, e.low, e.high) == pytest.approx((0.5, 0.4, 0.6))
+    twice = pd.concat([runs([0.2]), runs([0.8])])
+    assert over_runs(twice).value == pytest.approx(0.5), "two rows of one run are one number"
+    assert over_runs(twice.drop(columns="seed")).value == pytest.approx(0.5)
+    assert np.isnan(over_runs(runs([np.nan])).value)
+
+
+def test_ratios_of_runs_are_judged_by_their_logarithms():
+    e = over_runs(runs([0.5, 1.0, 2.0], low=0.0, high=0.0), ratio=True)
+    assert e.value == pytest.approx(1.0)
+    assert e.low * e.high == pytest.approx(1.0)
+    assert np.log2(e.high) == pytest.approx(4.3027 / 3**0.5, rel=1e-3)
 
 
 def test_kendall_is_scipys():

@@ -59,6 +59,20 @@ def test_what_is_needed_holds_for_every_larger_size_too():
     ]
 
 
+def test_a_share_is_of_each_runs_own_full_size_and_as_unsure_as_runs_differ():
+    fulls, leads = (0.5, 0.8, 1.0), (-0.1, -0.4, -0.1)
+    rows = []
+    for seed, (full, lead) in enumerate(zip(fulls, leads, strict=True)):
+        of_run = {"dataset": "stsb", "seed": seed}
+        rows.append(frame(("full size", "", 8, full, full, full), metric="spearman", **of_run))
+        line = ("PCA − full size", "inductive", 4, lead, lead - 0.001, lead + 0.001)
+        rows.append(frame(line, metric="spearman_lead", **of_run))
+    found = recorded.shares(pd.concat(rows), CODED).query("reducer == 'PCA' and dim == 4")
+    share = found[found["use"] == "similarity (STS-B)"].iloc[0]
+    assert share["value"] == pytest.approx((0.8 + 0.5 + 0.9) / 3)
+    assert share["ci_high"] - share["ci_low"] > 1, "shares of 0.5 to 0.9 are no sure 0.73"
+
+
 def test_rows_of_an_experiment_without_any_bring_no_others():
     assert recorded.with_folds(make_rows([])).empty
 

@@ -65,6 +65,19 @@ def test_a_band_is_a_95_percent_interval_of_one_seed_and_of_several():
     assert points(same, ["dim"])[["low", "high"]].iloc[0].tolist() == pytest.approx([50, 70])
 
 
+def test_the_legend_says_what_a_band_is_where_there_is_one():
+    def said(**options):
+        figure = curves(shown, color="method", **options)
+        return [text.get_text() for text in figure.legends[0].get_texts()]
+
+    shown = frame(("live",), ("stsb",))
+    assert said() == ["live"]
+    shown = shown.assign(ci_low=0.1, ci_high=0.9)
+    assert said() == ["live", "band: 95 % interval"]
+    assert said(band="band: all draws") == ["live", "band: all draws"]
+    assert said(band="") == ["live"]
+
+
 def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
     once, again = by_dataset(), by_dataset()
     assert once.svg() == once.svg() == again.svg()

@@ -10,6 +10,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 
+from repro import paths
 from repro.methods import END_TO_END as END
 from repro.methods import STEP_1, STEP_2
 from repro.report.figures import Drawing, NothingToDraw, drawing
@@ -103,3 +104,13 @@ def test_a_figure_without_a_point_says_so_in_its_place():
     bundle, _ = DisplayFormatter().format(draw())
     assert bundle["text/markdown"] == "Nothing to show under these parameters: no size was tried."
     assert not set(bundle) & {"image/png", "image/svg+xml"}
+
+
+def test_no_interval_is_a_mean_of_each_runs_own():
+    """They are estimates over runs (`over_runs`): what runs differ by is in the interval."""
+    root = paths.project_root()
+    files = [*(root / "src").rglob("*.py"), *(root / "notebooks").glob("*.md")]
+    ends = r"(\"ci_(low|high)\"|\bPOINT\b)"
+    averaged = re.compile(rf"{ends}[^\n]*(\n[^\n]*)?\.mean\(|\.mean\(\)[^\n]*{ends}")
+    for path in files:
+        assert not averaged.search(path.read_text(encoding="utf-8")), path

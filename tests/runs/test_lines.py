@@ -2,10 +2,13 @@
 lines share.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from repro.evaluation.stats import Score, bootstrap_mean, percentiles, spearman_draws
+from repro.evaluation.shared import shared_weights, spearman_with
+from repro.evaluation.stats import Score, bootstrap_mean, percentiles
 from repro.methods import MAJORITY
 from repro.runs import lines as suite
 from repro.sets import LabelledTexts, ScoredPairs, all_texts
@@ -46,9 +49,10 @@ def interval(rows, method, dataset):
 @pytest.mark.parametrize("seed", [0, 3])
 def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resamples(seed):
     found = []  # (tasks, lines) scores and (tasks, resamples, lines) draws by hand
-    for test in (task.judged for task in TASKS.values()):
+    weights = shared_weights({name: task.judged for name, task in TASKS.items()}, seed=seed)
+    for name, test in ((name, task.judged) for name, task in TASKS.items()):
         cosines = [suite.cosines_of(line.table, test) for line in LINES]
-        found.append(spearman_draws(cosines, test.scores, subsets=test.subsets, seed=seed))
+        found.append(spearman_with(weights[name], cosines, test.scores))
     values, draws = (
         np.stack([drawn.value for drawn in found]),
         np.stack([drawn.draws for drawn in found]),
@@ -77,16 +81,38 @@ def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resampl
 
 def test_the_bootstrap_turns_with_the_seed():
     labels = LabelledTexts("sorted", "made", "test", SIDES[0], np.repeat(["x", "y"], 20))
-    right = np.random.default_rng(1).random((2, 200)) < 0.7
+    right = np.random.default_rng(1).random((2, 40)) < 0.7
 
     def classify(table, name, splits):
         items = right[int(table is TABLES[1])]
-        return Score("accuracy", float(items.mean()), np.nan, np.nan, 200, items, 0.5)
+        return Score("accuracy", float(items.mean()), np.nan, np.nan, 40, items, 0.5)
 
     sorted_one = {"sorted": suite.Task("sorted", {"test": labels})}
     for tasks, scorer in ((TASKS, suite.similarity), (sorted_one, suite.accuracy(classify))):
         first, again, other = (rows_of(tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
         assert first.equals(again) and not first.equals(other)
+
+
+def test_an_average_of_tasks_that_share_all_items_is_no_surer_than_one_of_them():
+    same = {name: replace(TASKS["one"], name=name) for name in ("one", "two", "three")}
+    rows = rows_of(same)
+    low, high = interval(rows, "A", "Avg.")[1:]
+    of_one = np.subtract(*interval(rows, "A", "one")[:0:-1])
+    assert high - low == pytest.approx(of_one, rel=1e-9)
+
+
+def test_how_much_wider_shared_items_make_an_average_is_told_for_lines_and_leads():
+    pairs = TASKS["one"].pairs
+    sets = {f"{n}": suite.Task(f"{n}", {"test": pairs.keep(range(40 - n, 40))}) for n in (29, 40)}
+    widths = suite.widths_of_average(LINES, sets, 0).set_index("line")
+    assert set(widths.index) == {"A", "B", "B − A"}
+    wider = widths["one weight per pair, times as wide"]
+    assert (wider > 1.1).all(), "29 pairs stand in both sets"
+    np.testing.assert_allclose(
+        wider * widths["each set by itself"], widths["one weight per pair"], rtol=1e-12
+    )
+    clusters = widths["sentence clusters, times as wide"]
+    assert clusters.to_numpy() == pytest.approx(wider.to_numpy(), rel=0.3), "no sentence is shared"
 
 
 def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from repro.evaluation.stats import Floats
+from repro.evaluation.stats import Floats, Interval
 from repro.seeding import make_rng
 
 FEWEST_SEEDS = 3  # With fewer, nothing that was drawn at random is judged
@@ -175,6 +175,27 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     if deterministic or (untrained and len(by_seed) > 1 and np.ptp(list(by_seed.values())) == 0):
         return Estimate({None: float(np.mean(list(by_seed.values())))}, item, random=False)
     return Estimate(by_seed, item)
+
+
+def over_runs(rows: pd.DataFrame, *, ratio: bool = False) -> Interval:
+    """One number of several runs with its 95 % interval, which means the same in every table and
+    figure: over runs and items where runs differ, and it takes three of them; over items alone
+    where there is one run, or all say the same.
+
+    Runs are told apart by `seed`; without that column every row is one. The value of a `ratio` is
+    the geometric mean, and its logarithm is what runs differ in.
+    """
+    numbers = rows[["value", "ci_low", "ci_high"]].astype(float)
+    by_run = (np.log2(numbers) if ratio else numbers).dropna(subset="value")
+    seed = rows["seed"].fillna(-1) if "seed" in rows else pd.Series(range(len(rows)), rows.index)
+    by_run = by_run.groupby(seed).mean()
+    if by_run["value"].nunique() > 1:
+        e = scaled(estimate(by_run.reset_index(names="seed")), 0.01)
+        found = [e.value, e.low, e.high]
+    else:
+        found = by_run.mean().tolist()
+    value, low, high = np.exp2(found) if ratio else found
+    return Interval(float(value), float(low), float(high))
 
 
 def doublings(ratios: Mapping[Any, float]) -> Estimate:

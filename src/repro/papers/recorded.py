@@ -11,6 +11,7 @@ import pandas as pd
 
 from dimadvise.bounds import smallest_sufficient
 from repro import paths
+from repro.evaluation.seeds import over_runs
 from repro.methods import FULL_SIZE
 from repro.papers.ese import claims as ese
 from repro.papers.ese.claims import PRINTED_BACKBONE, only, printed, table1_cells
@@ -246,7 +247,7 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
 
     `reduced` are scores by dimension and their differences from the full size, paired by item, on
     unseen texts; `coded` are scores by level and bytes, not paired: the interval is the score's
-    own. Seeds are averaged.
+    own. Each run's share is of its own full size; the interval is over runs and items.
     """
     paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
     paired = paired.assign(
@@ -268,14 +269,15 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
             here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
             full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
             if len(full) and len(own):
-                own = (
-                    own.astype(dict.fromkeys(POINT, float))
-                    .groupby(["reducer", "dim"], as_index=False)[POINT]
-                    .mean()
-                )
-                share = shift + own[POINT] / full["value"].mean()
-                whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
-                share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
+                at_full = full.groupby("seed", dropna=False)["value"].mean().astype(float)
+                own = own.astype(dict.fromkeys(POINT, float))
+                own[POINT] = shift + own[POINT].div(own["seed"].map(at_full), axis=0)
+                lines = [{"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1)}]
+                for (reducer, dim), cell in own.groupby(["reducer", "dim"]):
+                    e = over_runs(cell)
+                    point = dict(zip(POINT, (e.value, e.low, e.high), strict=True))
+                    lines.append({"reducer": reducer, "dim": dim, **point})
+                share = pd.DataFrame([*lines[1:], lines[0]])
                 found.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
                 break  # paired differences say more
     nothing = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])

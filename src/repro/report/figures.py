@@ -14,20 +14,22 @@ from functools import cached_property, partial, wraps
 from html import escape
 from io import StringIO
 from itertools import product
-from math import ceil, inf
+from math import ceil
 from textwrap import fill
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
 from repro import paths
-from repro.evaluation.seeds import Estimate, reach
+from repro.evaluation.seeds import over_runs
 from repro.report.tables import DATASETS, KINDS, Shown, nothing
 from repro.types import InputError, one_of
 
@@ -213,9 +215,11 @@ def thin(lengths: Sequence[int], room: float) -> list[int]:
     return sorted(range(len(lengths) - 1, -1, -step))
 
 
+SHADE: Mapping[str, Any] = {"alpha": 0.18, "linewidth": 0}
 DASHED: Mapping[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
 TITLES = {"hotpotqa": "HotpotQA", **{name: title for title, name in DATASETS.items()}}
 POINT = ("value", "low", "high")
+BAND = "band: 95 % interval"
 
 
 @drawing
@@ -227,7 +231,7 @@ def curves(
     panel: str | None = None,
     row: str | None = None,
     order: Sequence[Any] = (),
-    band: bool = True,
+    band: str = BAND,
     levels: pd.DataFrame | None = None,
     title: Callable[[Any], str] | None = None,
     ylabel: str = "score × 100",
@@ -247,7 +251,8 @@ def curves(
         panel: what tells panels apart.
         row: what tells lines of panels apart; without it panels are two or three abreast.
         order: all values that `color` may have: each keeps its look, whichever are drawn.
-        band: shade intervals; where many curves share a panel they would hide each other.
+        band: what is shaded, for the legend; empty shades nothing, as where many curves share a
+            panel and would hide each other.
         levels: horizontal lines: value in points, label, and perhaps the columns of `panel` and
             `row`.
         title: what a panel is called; by default a dataset as the documents print it, else the
@@ -270,8 +275,9 @@ def curves(
         raise InputError(
             f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}"
         )
-    chart = _Chart(table, levels, names, color, x, panel, row, title or title_of)
-    return _drawn(chart, band=band, share=share, ylabel=ylabel, xlabel=xlabel)
+    shown = band if (table["high"] > table["low"]).any() else ""
+    chart = _Chart(table, levels, names, color, x, panel, row, title or title_of, shown)
+    return _drawn(chart, share=share, ylabel=ylabel, xlabel=xlabel)
 
 
 @dataclass(frozen=True)
@@ -286,6 +292,7 @@ class _Chart:
     panel: str | None
     row: str | None
     title: Callable[[Any], str]
+    band: str  # What is shaded, in words; empty where nothing is
 
     def values(self, column: str | None) -> list[Any]:
         """Values of `row` or `panel` in order of appearance; a single None without that column."""
@@ -310,7 +317,6 @@ class _Chart:
 def _drawn(
     chart: _Chart,
     *,
-    band: bool,
     share: bool | str,
     ylabel: str,
     xlabel: str,
@@ -323,7 +329,7 @@ def _drawn(
     height = 1.0 + (1.8 if width > 1 else 2.4) * lines
     figure, axes = new_figure(lines, width, height=height, sharey=share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
-        _draw_panel(axis, chart, cell, width=WIDTH / width, band=band)
+        _draw_panel(axis, chart, cell, width=WIDTH / width)
         # Also above the gap that an odd number leaves
         axis.set_xlabel(xlabel if i + width >= len(cells) else "")
         if chart.row and i % width == 0:
@@ -344,7 +350,6 @@ def _draw_panel(
     cell: tuple[Any, Any],
     *,
     width: float,
-    band: bool,
 ) -> None:
     """The curves and levels of one panel, its title and its x axis; the panel is so many inches
     wide.
@@ -359,8 +364,8 @@ def _draw_panel(
             curve, style = curve.astype({x: int}).sort_values(x), styles[name] | KIND_STYLE[kind]
             style |= grey
             axis.plot(curve[x], curve["value"], **style)
-            if band and curve["low"].notna().any():
-                shade = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
+            if chart.band and curve["low"].notna().any():
+                shade = {"color": style["color"], **SHADE}
                 axis.fill_between(curve[x], curve["low"], curve["high"], **shade)
     for level in within(chart.levels, place).itertuples():
         axis.axhline(level.value, **DASHED)
@@ -376,17 +381,19 @@ def _draw_panel(
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
 
 
-def _handles_of(chart: _Chart) -> list[Line2D]:
-    """Legend entries: the curves if they need names, the kinds of number, the levels."""
-    handles = []
+def _handles_of(chart: _Chart) -> list[Artist]:
+    """Legend entries: the curves if they need names, the kinds of number, the levels, the band."""
+    handles: list[Artist] = []
     if not chart.alone:
         every_handle = dict(zip(chart.names, series_handles(chart.names, title_of), strict=True))
-        handles = [every_handle[name] for name in chart.drawn]
+        handles += [every_handle[name] for name in chart.drawn]
     if "kind" not in (chart.color, chart.panel, chart.row):
         for kind in chart.kinds:
             handles.append(Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]))
     for label in dict.fromkeys(chart.levels["label"]):
         handles.append(Line2D([], [], label=label, **DASHED))
+    if chart.band:
+        handles.append(Patch(color=GREY, label=chart.band, **SHADE))
     return handles
 
 
@@ -415,33 +422,26 @@ def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
 def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
     """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
-    A band is a 95 % interval, of one seed or of several. Several rows of one point are several
-    seeds: their band is over seeds and items, from three seeds on. A single row brings its own
-    interval, and so do rows that all seeds share; else `low` and `high` are NaN.
+    A band is a 95 % interval, as `over_runs` has it: from three seeds on over seeds and items; of
+    one row its own, and so of rows that all seeds share; else `low` and `high` are NaN.
     """
     keys = ["kind", *by]
     frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])
     if frame.empty:
         raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
-    frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
+    runs = ["seed"] if "seed" in frame else []
+    numbers = ["value", "ci_low", "ci_high", *runs]
+    frame = frame.reindex(columns=list(dict.fromkeys([*keys, *numbers])))
     grouped = frame.groupby(keys, sort=False, observed=True)
-    table = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
+    table = grouped[numbers[:3]].first().set_axis(list(POINT), axis=1)
     table["n"] = grouped.size()
-    varied = grouped["value"].nunique() > 1
-    for key, cell in grouped[["value", "ci_low", "ci_high"]]:
-        if varied[key]:
-            e = over_seeds(cell)
+    for key, cell in grouped[numbers]:
+        if len(cell) > 1:
+            e = over_runs(cell)
             table.loc[key, list(POINT)] = e.value, e.low, e.high
     table[list(POINT)] = scale * table[list(POINT)].astype("float64")
     table = table.reset_index()
     return table.astype({"dim": int}) if "dim" in by else table
-
-
-def over_seeds(cell: pd.DataFrame) -> Estimate:
-    """The mean of the rows of several seeds, with its interval over seeds and items."""
-    widths = (cell["ci_high"] - cell["ci_low"]).astype(float).dropna()
-    item_error = float(widths.mean()) / 2 / reach(inf) if len(widths) else 0.0
-    return Estimate(dict(enumerate(cell["value"].astype(float))), item_error)
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

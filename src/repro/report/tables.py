@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from repro import paths
+from repro.evaluation.seeds import over_runs
 from repro.methods import shown as shown_name
 from repro.report.judge import OUTCOMES
 from repro.types import InputError
@@ -134,11 +135,9 @@ def mean(cell: pd.DataFrame) -> float:
 
 
 def interval(cell: pd.DataFrame) -> str:
-    """Mean over seeds, ×100, with the mean 95 % interval over items."""
-    value, low, high = (
-        100 * float(cell[column].mean()) for column in ("value", "ci_low", "ci_high")
-    )
-    return between(value, low, high)
+    """Mean over seeds, ×100, with its 95 % interval (`over_runs`)."""
+    e = over_runs(cell)
+    return between(100 * e.value, 100 * e.low, 100 * e.high)
 
 
 def spread(cell: pd.DataFrame) -> str:
@@ -184,14 +183,6 @@ def wide(
     table = table.sort_index(key=place).sort_index(axis=1, key=place)
     table.columns = [names.get(str(c), str(c)) for c in table.columns]
     return table.reset_index().rename(columns=names)
-
-
-def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high,
-    in the old order.
-    """
-    numbers = [name for name in ("value", "ci_low", "ci_high") if name in rows]
-    return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
 
 
 @dataclass(frozen=True)

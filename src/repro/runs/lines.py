@@ -20,6 +20,13 @@ from repro.data.sampling import take
 from repro.digests import digest
 from repro.evaluation.classify import score_classification
 from repro.evaluation.retrieve import is_yes_no, retrieve
+from repro.evaluation.shared import (
+    Weights,
+    means_with,
+    sentence_weights,
+    shared_weights,
+    spearman_with,
+)
 from repro.evaluation.stats import Resampled, Score, bootstrap_mean, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
@@ -100,6 +107,8 @@ class Task(Mapping[str, DataSet]):
     available: Mapping[str, int] = field(default_factory=dict)  # Rows of each split before a draw
     # Where all rows are judged: the parts, tasks by name
     folds: Mapping[str, Any] = field(default_factory=dict)
+    # Resamples of what is judged; None draws them for this task alone
+    weights: Weights | None = None
 
     def __getitem__(self, split: str) -> DataSet:
         if split not in self.splits:
@@ -230,6 +239,9 @@ def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]
         of_folds = [cosines_of(line.on(name), pairs) for name, pairs in folds.items()]
         cosines.append(np.concatenate(of_folds))
     scores = np.concatenate([pairs.scores for pairs in folds.values()])
+    if task.weights is not None:
+        yield Judged("spearman", spearman_with(task.weights, cosines, scores))
+        return
     subsets = np.concatenate([pairs.subsets for pairs in folds.values()])
     yield Judged("spearman", spearman_draws(cosines, scores, subsets=subsets, seed=seed))
 
@@ -242,8 +254,10 @@ def similarities(
     """Spearman of all lines by set, each set on shared resamples; of the seven sets only STS-B and
     their average.
     """
-    by_set = {name: next(similarity(lines, task, seed)) for name, task in tasks.items()}
-    if set(by_set) == set(SEVEN_SETS):
+    whole = set(tasks) == set(SEVEN_SETS)
+    drawn = drawn_together(tasks, seed) if whole else tasks
+    by_set = {name: next(similarity(lines, task, seed)) for name, task in drawn.items()}
+    if whole:
         by_set = {"stsb": by_set["stsb"], AVERAGE: _mean(list(by_set.values()))}
     return {name: judged.scores for name, judged in by_set.items()}
 
@@ -253,7 +267,11 @@ def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score])
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         scores = [classify(line.on(task.name), task.name, task.splits) for line in lines]
-        plain = mean_draws([score.items for score in scores], seed=seed)
+        correct = [score.items for score in scores]
+        if task.weights is None:
+            plain = mean_draws(correct, seed=seed)
+        else:
+            plain = means_with(task.weights, correct)
         values = np.array([score.value for score in scores])
         # Nested accuracy is a mean over folds, a hair apart from that over rows
         shifted = replace(plain, value=values, draws=plain.draws + (values - plain.value))
@@ -291,6 +309,45 @@ def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
     return scorer
 
 
+def drawn_together(
+    tasks: Mapping[str, Task],
+    seed: int,
+    draw: Callable[..., dict[str, Weights]] = shared_weights,
+) -> dict[str, Task]:
+    """The tasks with resamples in which an item has one weight in all tasks that hold it."""
+    weights = draw({name: task.judged for name, task in tasks.items()}, seed=seed)
+    return {name: replace(task, weights=weights[name]) for name, task in tasks.items()}
+
+
+def widths_of_average(
+    lines: Sequence[Line],
+    tasks: Mapping[str, Task],
+    seed: int,
+) -> pd.DataFrame:
+    """Half-widths of the 95 % intervals of the average similarity of lines, and of each later
+    line's lead over the first, in points: of sets drawn each by itself; with one weight per pair in
+    all of them; with one weight per cluster of pairs that share sentences.
+    """
+    ways = {
+        "each set by itself": tasks,
+        "one weight per pair": drawn_together(tasks, seed),
+        "sentence clusters": drawn_together(tasks, seed, sentence_weights),
+    }
+    halves = {}
+    for way, drawn in ways.items():
+        of_tasks = [next(similarity(lines, task, seed)) for task in drawn.values()]
+        scores = _mean(of_tasks).scores
+        shown = {line.method: scores[k] for k, line in enumerate(lines)}
+        for k, line in enumerate(lines[1:], start=1):
+            shown[f"{line.method} − {lines[0].method}"] = scores[k] - scores[0]
+        ends = {name: score.interval for name, score in shown.items()}
+        halves[way] = {name: 50 * (e.high - e.low) for name, e in ends.items()}
+    table = pd.DataFrame(halves).rename_axis("line").reset_index()
+    for way in list(ways)[1:]:
+        table[f"{way}, times as wide"] = table[way] / table["each set by itself"]
+    return table
+
+
 def score_rows(
     lines: Sequence[Line],
     tasks: Mapping[str, Task],
@@ -305,10 +362,13 @@ def score_rows(
 
     A line is compared with another where one of the contrasts says so of the two. A lead is a row
     of method `A − B` and metric `…_lead`, at the size of the first, and where the second is fitted
-    on nothing in the setting of the first. The average over the tasks is a dataset of its own.
-    Folds and bootstrap have the `seed` that the rows share.
+    on nothing in the setting of the first. The average over the tasks is a dataset of its own; in
+    its resamples an item has one weight in all tasks that hold it. Folds and bootstrap have the
+    `seed` that the rows share.
     """
     rows: list[dict[str, Any]] = []
+    if average:
+        tasks = drawn_together(tasks, int(shared["seed"]))
     bar = progress_bar(tasks.items(), desc="scoring", show=True)
     by_task = {name: list(scorer(lines, task, int(shared["seed"]))) for name, task in bar}
     if average:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from repro.data import take
-from repro.evaluation.stats import spearman_draws
+from repro.evaluation.shared import shared_weights, spearman_with
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import (
     AVERAGE,
@@ -265,7 +265,8 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
             for side in (pairs.texts1, pairs.texts2)
         )
         both += [prefix_cosines(X1, X2, [5])[0]]
-    expected = spearman_draws(both, pairs.scores, subsets=pairs.subsets, resamples=60, seed=0)
+    weights = shared_weights(sets, resamples=60, seed=0)["stsb"]
+    expected = spearman_with(weights, both, pairs.scores)
     assert (s[2, 2, size] - s[1, 2, size]).columns == pytest.approx(
         (expected[0] - expected[1]).columns
     )

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from repro.digests import digest
+from repro.evaluation.shared import shared_weights, spearman_with
 from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
@@ -233,6 +234,8 @@ def score_lines(
     ((layers, hidden_dim),) = shapes
     sizes = sorted({*dims, hidden_dim})
     scores = {}
+    whole = set(sets) == set(SEVEN_SETS)
+    weights = shared_weights(sets, resamples=resamples, seed=seed) if whole else {}
     for name, pairs in progress_bar(sets.items(), desc="scoring", show=True):
         cosines = np.array(
             [
@@ -248,17 +251,17 @@ def score_lines(
             np.full(cosines.shape[:3], np.nan),
             np.full((resamples, *cosines.shape[:3]), np.nan),
         )
-        above = cosines[:, 1:]
-        drawn, shape = (
-            draw(list(above.reshape(-1, len(pairs))), resamples=resamples),
-            above.shape[:3],
-        )
+        above, shape = list(cosines[:, 1:].reshape(-1, len(pairs))), cosines[:, 1:].shape[:3]
+        if whole:
+            drawn = spearman_with(weights[name], above, pairs.scores)
+        else:
+            drawn = draw(above, resamples=resamples)
         value[:, 1:], draws[:, :, 1:] = drawn.value.reshape(shape), drawn.draws.reshape(-1, *shape)
         # Under `cls` pooling it is one constant vector
         for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):
             value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1).value[0]
         scores[name] = Resampled(value, draws, len(pairs))
-    if set(sets) == set(SEVEN_SETS):
+    if whole:
         scores[AVERAGE] = Resampled.averaged([*scores.values()])
     return LayerScores(tuple(lines), layers, tuple(sizes), scores)
 

@@ -6,7 +6,6 @@ mapping, and dots.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from math import isnan
 from textwrap import fill
 from typing import Any
 
@@ -21,11 +20,11 @@ from repro.evaluation.classify import (
     knn_cv_correct,
     majority_share,
 )
-from repro.evaluation.seeds import estimate
+from repro.evaluation.seeds import over_runs
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
-from repro.papers.sbertlp.claims import METRICS, SIZES, fixed, lp, network_of, printed_leads
+from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
 from repro.runs.lines import Judged, Line, Task, TextTable, accuracy
@@ -209,15 +208,6 @@ def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.Da
     return pd.DataFrame(found, columns=["method", by, "value"])
 
 
-def over_seeds(cell: pd.DataFrame) -> tuple[float, float, float]:
-    """A gain in points and the ends of its interval, of too few trainings for one those over
-    items.
-    """
-    e = estimate(cell, deterministic=fixed(cell))
-    low, high = (e.low, e.high) if not isnan(e.low) else 100 * cell[["ci_low", "ci_high"]].mean()
-    return e.value, low, high
-
-
 @figures.drawing
 def draw_gains(
     rows: pd.DataFrame,
@@ -254,7 +244,8 @@ def draw_gains(
         for i, setting in enumerate(settings):
             own = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
             x = [names.index(name) + 0.2 * (i - (len(settings) - 1) / 2) for name in own.groups]
-            value, low, high = np.transpose([over_seeds(cell) for _, cell in own])
+            gained = [over_runs(cell) for _, cell in own]
+            value, low, high = 100 * np.array([[e.value, e.low, e.high] for e in gained]).T
             reach = [value - low, high - value]
             panel.errorbar(
                 x,

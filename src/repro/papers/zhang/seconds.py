@@ -20,7 +20,6 @@ OPERATIONS = {
 """What is timed, in words and as the printed column."""
 # Fitted, from which seconds of kernel PCA speak: the paper's 11,498, and they grow with the square
 ENOUGH_ROWS = 5_000
-Seconds = tuple[float, float, float]
 
 
 def printed_seconds(what: str) -> dict[str, float]:
@@ -39,15 +38,12 @@ def seconds_of(
     what: str,
     method: str,
     setting: str | None = None,
-) -> Seconds | None:
-    """Median, fastest and slowest round of a method, means over runs; scikit-learn's if it has
-    one.
-    """
+) -> float | None:
+    """Median of a method, mean over runs; scikit-learn's if it has one."""
     own = rows[(rows["metric"] == f"{what}_seconds") & (rows["method"] == method)]
     setting = setting or (PEER if (own["setting"] == PEER).any() else OURS)
     own = own[own["setting"] == setting]
-    value, low, high = (float(own[column].mean()) for column in ("value", "ci_low", "ci_high"))
-    return None if own.empty else (value, low, high)
+    return None if own.empty else float(own["value"].mean())
 
 
 def by_run(

@@ -174,7 +174,7 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         "order": ORDER,
         "share": "row",
     }
-    figure = curves(drawn.assign(kind=kind), band=False, ylabel=f"{ylabel} ({kind})", **across)
+    figure = curves(drawn.assign(kind=kind), band="", ylabel=f"{ylabel} ({kind})", **across)
     floors = rows.loc[rows["method"] == MAJORITY, "value"]
     for axes, (encoder, _) in zip(figure.axes, product(encoders, settings), strict=False):
         full, score = full_size(rows, encoder)
