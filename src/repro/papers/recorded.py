@@ -175,20 +175,33 @@ def _printed(experiment: str) -> pd.DataFrame:
 
 
 def write_readme_figure(path: Path | None = None) -> Path:
-    """The share of the full-size score by use and size, where the README shows it, or at another
-    path.
+    """The share of the full-size score by bytes of a vector, with fewer dimensions and with fewer
+    bits, where the README shows it, or at another path.
     """
     from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
-    own = (
-        shares(reduced_rows(), recorded_rows("beyond_quantisation"))
-        .query("reducer == @PCA")
-        .assign(kind="recorded")
+    coded = recorded_rows("beyond_quantisation")
+    dims = shares(reduced_rows(), coded)
+    full = int(dims["dim"].max())
+    way = "reducer == @PCA or dim == @full"
+    dims = dims.query(way).assign(bytes=4 * dims["dim"], way="fewer dimensions")
+    codes = stored(coded).query("dim == @full and reducer == @FIRST and code in @WHOLE_CODES")
+    codes = pd.concat([codes, dims[dims["dim"] == full]])
+    codes = codes[codes["use"].isin(stored(coded)["use"])].assign(way="fewer bits")
+    drawn = pd.concat([dims, codes]).query("bytes >= 48")
+    figure = curves(
+        drawn.assign(kind="recorded", dim=drawn["bytes"].astype(int)),
+        color="use",
+        panel="way",
+        order=list(USES.values()),
+        levels=pd.DataFrame([{"value": 95.0, "label": "95 %"}]),
+        ylabel="share of full size, %",
+        xlabel="bytes a vector",
+        share=True,
     )
-    figure = curves(own, color="use", order=list(USES.values()), ylabel="share of full size, %")
     figure.alt = (
-        f"Share of its full-size score that {ENCODER} keeps by principal "
-        "components, against dimensions"
+        f"Share of its full-size score that {ENCODER} keeps with fewer dimensions and with fewer "
+        "bits, against bytes a vector"
     )
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     write_text(path, figure.svg())
@@ -208,6 +221,8 @@ USES = {
     ("hotpotqa", "ndcg@10"): "retrieval (HotpotQA)",
     ("stsb", "neighbours_kept"): "ten neighbours kept",
 }
+WHOLE_CODES = ("int8", "int4", "binary")
+"""What all dimensions are stored as, besides float32."""
 LADDER = (
     ("float32", 384),
     ("int8", 384),
@@ -245,43 +260,70 @@ def published(reduced: pd.DataFrame) -> list[str]:
 def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
     """Share of an encoder's full-size score by use, reducer and dim, with its 95 % interval.
 
-    `reduced` are scores by dimension and their differences from the full size, paired by item, on
-    unseen texts; `coded` are scores by level and bytes, not paired: the interval is the score's
-    own. Each run's share is of its own full size; the interval is over runs and items.
+    `reduced` are scores by dimension, `coded` scores by level and bytes, both with their
+    differences from the full size, paired by item: of texts that no reducer has seen, or of what is
+    searched. Each run's share is of its own full size; the interval is over runs and items.
     """
     paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
     paired = paired.assign(
         reducer=paired["winner"].map(REDUCERS),
         metric=paired["metric"].str.removesuffix("_lead"),
     )
-    alone = coded[coded["method"].isin(["float32", "float16"])].sort_values(
-        "method",
-        ascending=False,
-    )
-    alone = alone.assign(
-        reducer=alone["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$", expand=False)
-    )
+    floats = stored(coded, encoder).query("code in ('float32', 'float16')")
     # Float32 first
-    alone = alone.drop_duplicates(["backbone", "dataset", "metric", "reducer", "dim"])
+    floats = floats.sort_values("code", ascending=False, kind="stable")
+    floats = floats.drop_duplicates(["use", "reducer", "dim"])
     found = []
     for (dataset, metric), use in USES.items():
-        for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
-            here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
-            full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
-            if len(full) and len(own):
-                at_full = full.groupby("seed", dropna=False)["value"].mean().astype(float)
-                own = own.astype(dict.fromkeys(POINT, float))
-                own[POINT] = shift + own[POINT].div(own["seed"].map(at_full), axis=0)
-                lines = [{"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1)}]
-                for (reducer, dim), cell in own.groupby(["reducer", "dim"]):
-                    e = over_runs(cell)
-                    point = dict(zip(POINT, (e.value, e.low, e.high), strict=True))
-                    lines.append({"reducer": reducer, "dim": dim, **point})
-                share = pd.DataFrame([*lines[1:], lines[0]])
-                found.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
-                break  # paired differences say more
+        here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+        full, own = reduced.query(here).query("method == @FULL_SIZE"), paired.query(here)
+        if len(full) and len(own):
+            share = _of_full(own, full, ["reducer", "dim"])
+        else:
+            full = coded.query(here).query("method == @FULL_SIZE")
+            share = floats[floats["use"] == use][["reducer", "dim", *POINT]]
+        if len(share):
+            whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
+            share = share[share["dim"] < whole["dim"]]
+            share = pd.concat([share, pd.DataFrame([whole])], ignore_index=True)
+            found.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
     nothing = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])
     return pd.concat(found, ignore_index=True) if found else nothing
+
+
+def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
+    """Share of an encoder's full-size score by use, reducer, code, dim and bytes of a vector, with
+    the 95 % interval of differences paired by item.
+    """
+    own = coded[(coded["backbone"] == encoder) & coded["metric"].str.endswith("_change")]
+    ways = own["setting"].str.extract(rf"^({PCA}|{FIRST}), ([\d,]+) bytes$")
+    own = own.assign(
+        metric=own["metric"].str.removesuffix("_change"),
+        code=own["method"],
+        reducer=ways[0],
+        bytes=pd.to_numeric(ways[1].str.replace(",", "")),
+    )
+    found = [pd.DataFrame(columns=["use", "encoder", "reducer", "code", "dim", "bytes", *POINT])]
+    for (dataset, metric), use in USES.items():
+        here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+        full = coded.query(here).query("method == @FULL_SIZE")
+        share = _of_full(own.query(here), full, ["reducer", "code", "dim", "bytes"])
+        found.append(share.assign(use=use, encoder=encoder))
+    found = [share for share in found if len(share)] or found[:1]
+    return pd.concat(found, ignore_index=True).astype({"dim": int, "bytes": int})
+
+
+def _of_full(changes: pd.DataFrame, full: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Changes from the full size as shares of it, run by run: a line for each value of `by`."""
+    at_full = full.groupby("seed", dropna=False)["value"].mean().astype(float)
+    own = changes.astype(dict.fromkeys(POINT, float))
+    own[POINT] = 1 + own[POINT].div(own["seed"].map(at_full), axis=0)
+    lines = []
+    for place, cell in own.groupby(by):
+        e = over_runs(cell)
+        point = dict(zip(POINT, (e.value, e.low, e.high), strict=True))
+        lines.append({**dict(zip(by, place, strict=True)), **point})
+    return pd.DataFrame(lines, columns=[*by, *POINT])
 
 
 def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
@@ -363,13 +405,11 @@ def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
         for way in (byte, floats)
     )
     return (
-        f"Half of the {full} dimensions of {ENCODER}, by PCA, keep {kept[0]} of "
-        f"its score on similarity, {kept[1]} on "
-        f"classification and {kept[2]} on retrieval (for sure {sure}), but only "
-        f"{neighbours} of the ten nearest "
-        "neighbours. Bits are cheaper to drop than dimensions: in "
-        f"{byte['bytes']} bytes a vector, {full} numbers of "
-        f"one byte keep {first} of similarity, retrieval and neighbours, and "
+        f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA, and it keeps {kept[0]} of "
+        f"its similarity score, {kept[1]} of its classification accuracy and {kept[2]} of its "
+        f"retrieval score (for sure {sure}), but only {neighbours} of the ten nearest neighbours. "
+        f"Bits are cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} "
+        f"numbers of one byte keep {first} of similarity, retrieval and neighbours, and "
         f"{full // 4} of four bytes {second}."
     )
 
