@@ -372,7 +372,11 @@ def test_pretrain_writes_a_backbone_with_its_card(
     card = json.loads((output / "card.json").read_text())
     assert card["config"]["hidden_dim"] == 32 and card["loss_curve"]
     assert card["command"] == "pretrain --corpus corpus.txt"
-    assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
+    told = (output / "README.md").read_text()
+    assert f"{len(sentences):,} sentences" in told
+    assert "| licence of the corpus | that of the file, unknown here |" in told
+    pieces = json.loads((output / "config.json").read_text())["vocab_size"]
+    assert f"{pieces} lower-cased WordPieces" in told and pieces < card["config"]["vocabulary"]
     assert not list(repro_home.glob("work/*"))  # nothing is left to resume
     before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
     (output / "tokenizer.json").unlink()  # by a kill

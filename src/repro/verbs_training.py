@@ -341,6 +341,7 @@ def pretrain(asked: Pretraining) -> int:
     origin = {
         "corpus": asked.corpus,
         "source": texts.source,
+        "licence": _licence_of(asked.corpus, texts.source),
         "content": content,
         "hardware": hardware(),
         "threads": cores,
@@ -356,6 +357,15 @@ def pretrain(asked: Pretraining) -> int:
         f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
     )
     return 0
+
+
+def _licence_of(corpus: str, source: str) -> str:
+    """Under what a corpus may be used, as far as it is known here."""
+    from repro.data import DATASETS
+
+    if source == "microworld":
+        return "generated text, free of rights"
+    return DATASETS[corpus].licence if corpus in DATASETS else "that of the file, unknown here"
 
 
 def _network_asked(asked: Pretraining) -> "PretrainConfig":
@@ -412,6 +422,7 @@ def _make_network(
         "versions": versions(),
         "commit": commit(),
         "sentences": len(corpus),
+        "vocabulary": corpus.tokenizer.get_vocab_size(),
         "steps": int(figures["steps"]),
         "minutes": figures["seconds"] / 60,
         "tokens_seen": figures["tokens_seen"] / 1e6,
