@@ -309,12 +309,13 @@ def pretrain(asked: Pretraining) -> int:
     from repro.digests import digest
     from repro.paths import read_json
     from repro.rows import hardware
-    from repro.seeding import cpu_count
+    from repro.seeding import MOST_THREADS, cpu_count
     from repro.store import Store
     from repro.training import mlm
 
     config = _network_asked(asked)
-    cores = check_dim(cpu_count() if asked.threads is None else asked.threads, what="threads")
+    asked_cores = cpu_count() if asked.threads is None else asked.threads
+    cores = check_dim(asked_cores, limit=MOST_THREADS, what="threads")
     writable_folder(asked.output)
     texts = data.load(asked.corpus, source=asked.source, limit=asked.sentences)
     if not isinstance(texts, data.Corpus):
