@@ -430,7 +430,7 @@ def test_pretrain_overwrites_no_other_network_and_no_edited_file(
         ("--hidden-dim -16", "hidden_dim is -16: expected at least 1"),
         ("--layers 0", "layers is 0: expected at least 1"),
         ("--heads 0", "heads is 0: expected at least 1"),
-        ("--threads 0", "threads is 0: expected at least 1"),
+        ("--threads 0", "threads is 0: expected 1 to 1024"),
         ("--batch-size 0", "batch_size is 0: expected at least 1"),
         ("--learning-rate 0", "learning_rate is 0.0: expected a number above 0"),
     ],
