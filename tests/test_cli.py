@@ -372,7 +372,11 @@ def test_pretrain_writes_a_backbone_with_its_card(
     card = json.loads((output / "card.json").read_text())
     assert card["config"]["hidden_dim"] == 32 and card["loss_curve"]
     assert card["command"] == "pretrain --corpus corpus.txt"
-    assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
+    told = (output / "README.md").read_text()
+    assert f"{len(sentences):,} sentences" in told
+    assert "| licence of the corpus | that of the file, unknown here |" in told
+    pieces = json.loads((output / "config.json").read_text())["vocab_size"]
+    assert f"{pieces} lower-cased WordPieces" in told and pieces < card["config"]["vocabulary"]
     assert not list(repro_home.glob("work/*"))  # nothing is left to resume
     before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
     (output / "tokenizer.json").unlink()  # by a kill
@@ -385,6 +389,15 @@ def test_pretrain_writes_a_backbone_with_its_card(
     content = (output / "model.safetensors").read_bytes()
     (output / "model.safetensors").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert "model.safetensors has changed since it was written" in repro(encode, ends=2).err
+
+
+def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sentences, monkeypatch):
+    corpus = write("corpus.txt", *sentences)
+    said = repro(f"pretrain --corpus {corpus} --output mini --threads 99999", ends=2).err
+    assert "threads is 99999: expected 1 to 1024" in said
+    monkeypatch.setenv("REPRO_THREADS", "9999")
+    said = repro(f"pretrain --corpus {corpus} --output mini", ends=2).err
+    assert "REPRO_THREADS is '9999': expected a number of cores up to 1024" in said
 
 
 def test_pretrain_overwrites_no_other_network_and_no_edited_file(
@@ -417,7 +430,7 @@ def test_pretrain_overwrites_no_other_network_and_no_edited_file(
         ("--hidden-dim -16", "hidden_dim is -16: expected at least 1"),
         ("--layers 0", "layers is 0: expected at least 1"),
         ("--heads 0", "heads is 0: expected at least 1"),
-        ("--threads 0", "threads is 0: expected at least 1"),
+        ("--threads 0", "threads is 0: expected 1 to 1024"),
         ("--batch-size 0", "batch_size is 0: expected at least 1"),
         ("--learning-rate 0", "learning_rate is 0.0: expected a number above 0"),
     ],

@@ -309,12 +309,13 @@ def pretrain(asked: Pretraining) -> int:
     from repro.digests import digest
     from repro.paths import read_json
     from repro.rows import hardware
-    from repro.seeding import cpu_count
+    from repro.seeding import MOST_THREADS, cpu_count
     from repro.store import Store
     from repro.training import mlm
 
     config = _network_asked(asked)
-    cores = check_dim(cpu_count() if asked.threads is None else asked.threads, what="threads")
+    asked_cores = cpu_count() if asked.threads is None else asked.threads
+    cores = check_dim(asked_cores, limit=MOST_THREADS, what="threads")
     writable_folder(asked.output)
     texts = data.load(asked.corpus, source=asked.source, limit=asked.sentences)
     if not isinstance(texts, data.Corpus):
@@ -341,6 +342,7 @@ def pretrain(asked: Pretraining) -> int:
     origin = {
         "corpus": asked.corpus,
         "source": texts.source,
+        "licence": _licence_of(asked.corpus, texts.source),
         "content": content,
         "hardware": hardware(),
         "threads": cores,
@@ -356,6 +358,15 @@ def pretrain(asked: Pretraining) -> int:
         f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
     )
     return 0
+
+
+def _licence_of(corpus: str, source: str) -> str:
+    """Under what a corpus may be used, as far as it is known here."""
+    from repro.data import DATASETS
+
+    if source == "microworld":
+        return "generated text, free of rights"
+    return DATASETS[corpus].licence if corpus in DATASETS else "that of the file, unknown here"
 
 
 def _network_asked(asked: Pretraining) -> "PretrainConfig":
@@ -412,6 +423,7 @@ def _make_network(
         "versions": versions(),
         "commit": commit(),
         "sentences": len(corpus),
+        "vocabulary": corpus.tokenizer.get_vocab_size(),
         "steps": int(figures["steps"]),
         "minutes": figures["seconds"] / 60,
         "tokens_seen": figures["tokens_seen"] / 1e6,

@@ -65,6 +65,29 @@ def test_shares_of_masking():
     assert (~masked & ~same).mean() == pytest.approx(0.1, abs=0.01)
 
 
+def test_a_small_batch_masks_a_word_at_least_and_one_without_words_has_no_loss(sentences):
+    ids = np.full((2, 3), 7)
+    maskable = np.array([[False, True, False], [False, True, False]])
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shares = {"share": 1e-6, "rng": rng}
+        _, targets = mask_tokens(ids, maskable, mask_id=4, vocabulary=9, **shares)
+        assert (targets != IGNORED).sum() == 1 and (targets != IGNORED)[maskable].sum() == 1
+    inputs, targets = mask_tokens(ids, maskable & False, mask_id=4, vocabulary=9, **shares)
+    assert (targets == IGNORED).all() and (inputs == ids).all()
+    bert = make_bert(train_wordpiece(sentences, VOCABULARY), PretrainConfig(hidden_dim=32))
+    loss = mlm_loss(bert, *map(torch.from_numpy, (ids, np.ones_like(ids), targets)))
+    loss.backward()
+    assert loss.item() == 0
+
+
+def test_sentences_are_not_cut_to_less_than_a_token_between_their_ends():
+    for length in (1, 2):
+        with pytest.raises(InputError, match=f"max_length is {length}: expected at least 3"):
+            PretrainConfig(max_length=length)
+    PretrainConfig(max_length=3)
+
+
 def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences, monkeypatch):
     seen = {}
 

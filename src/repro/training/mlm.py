@@ -71,6 +71,11 @@ class PretrainConfig:
         for name in ("layers", "hidden_dim", "heads", "vocabulary", "max_length", "batch_size"):
             check_dim(getattr(self, name), what=name)
         check_dim(self.vocabulary, limit=MOST_PIECES, what="vocabulary")
+        if self.max_length < 3:
+            raise InputError(
+                f"max_length is {self.max_length}: expected at least 3 tokens, as [CLS] and [SEP] "
+                "stand around every sentence"
+            )
         if self.hidden_dim % self.heads:
             raise InputError(
                 f"hidden_dim is {self.hidden_dim}: expected a multiple of {self.heads} heads"
@@ -225,9 +230,12 @@ def mask_tokens(
     rng: np.random.Generator,
 ) -> tuple[Ids, Ids]:
     """Dynamic masking, 80 % [MASK], 10 % a random token, 10 % unchanged: inputs and targets, both
-    (B, T).
+    (B, T); one token at least is masked where any may be.
     """
-    chosen = (rng.random(ids.shape) < share) & maskable
+    draws = np.where(maskable, rng.random(ids.shape), np.inf)
+    chosen = draws < share
+    if not chosen.any():  # Of a small batch chance may mask nothing, and then it had no loss
+        chosen = (draws == draws.min()) & maskable
     targets = np.where(chosen, ids, IGNORED)
     fate = rng.random(ids.shape)
     inputs = np.where(chosen & (fate < 0.8), mask_id, ids)
@@ -245,6 +253,8 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
     """
     states = backbone.model.bert(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, D)
     chosen = targets != IGNORED
+    if not chosen.any():  # Of sentences of unknown words alone nothing can be learnt
+        return states.sum() * 0
     logits = backbone.model.cls(states[chosen])  # (masked, vocabulary)
     return F.cross_entropy(logits.float(), targets[chosen])
 
