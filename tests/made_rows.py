@@ -1,10 +1,12 @@
 """Made-up rows of numbers with intervals, and the verdicts that a claim's measurements deserve."""
 
+from functools import cache
 from itertools import product
 
 import pandas as pd
 
 from repro.papers.proposal import choosing
+from repro.papers.recorded import recorded_verdicts
 from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
@@ -73,3 +75,9 @@ def made_curves(off=0.0):
     shared = {"experiment": "x", "data_source": "made", "seed": 0}
     curves = make_rows(rows, **shared)
     return pd.concat([curves, choosing.rule_rows(curves, (0.9, 0.95), **shared)], ignore_index=True)
+
+
+@cache
+def verdicts_of_rows():
+    """The verdict of every measurement in the recorded rows, which take a minute to judge."""
+    return recorded_verdicts()

@@ -7,6 +7,7 @@ import re
 import pandas as pd
 import pytest
 
+from made_rows import verdicts_of_rows
 from repro import paths
 from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines, write_readme_figure
@@ -202,7 +203,7 @@ def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
 @pytest.fixture(scope="module")
 def of_rows():
     """The verdict of every measurement in the recorded rows."""
-    return recorded.recorded_verdicts()
+    return verdicts_of_rows()
 
 
 def test_no_row_decides_two_claims(of_rows):

@@ -27,7 +27,7 @@ from repro.papers.sbertlp.mapping import (
     sentences,
 )
 from repro.reducers import SBERTLP
-from repro.rows import make_rows
+from repro.rows import make_rows, parsed
 from repro.runs.lines import Line, Task, TextTable, score_rows, sets_of, similarity
 from repro.types import InputError
 from rivals import SystemConfig, load_system
@@ -269,6 +269,25 @@ def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
     assert lead["cr", claims.RANGE] == pytest.approx(
         best.loc[k][[16, 32, 40]].max() - best.loc[k][2]
     )
+
+
+def test_the_number_that_dev_picks_is_held_on_test_against_what_the_statistics_find(tasks, system):
+    """As the claim on the statistics is judged: none is chosen by the scores it is judged by."""
+    given = {"neighbors": NEIGHBORS, "dims": [2, 16], "page": SimpleNamespace(seed=SHARED["seed"])}
+    page = on_page("sbertlp_figures_neighbours_and_dims", "sweep_rows", **given)
+    assert "dev" in tasks["stsb"] and "dev" not in tasks["cr"]
+    rows = [row for name in ("stsb", "cr") for row in page["sweep_rows"](system, name, tasks[name])]
+    rows = make_rows(rows, **{**SHARED, "data_source": "local"})
+    picked = rows[rows["method"].str.startswith(f"{claims.ON_DEV} − ")]
+    assert set(picked["method"]) == {f"{claims.ON_DEV} − {name}" for name in claims.STATISTICS}
+    assert set(picked["dataset"]) == {"stsb"} and picked["ci_low"].notna().all()
+    at = rows[(rows["dataset"] == "stsb") & (rows["metric"] == "spearman")]
+    at = at[at["dim"] == picked["dim"].iloc[0]].set_index("setting")["value"]
+    leads = {round(float(a - b), 9) for a in at for b in at}
+    assert {round(float(value), 9) for value in picked["value"]} <= leads
+    judged = claims.figures(parsed(rows.assign(backbone="all-MiniLM-L6-v2")))
+    told = [m for m in judged if m.claim_id == "LP-F2-1" and "chosen on dev" in m.what]
+    assert len(told) == 2 and not any(m.unknown for m in told)
 
 
 def test_equal_numbers_of_neighbours_are_told_apart_in_5_of_100_cases():
