@@ -391,6 +391,24 @@ def test_pretrain_writes_a_backbone_with_its_card(
     assert "model.safetensors has changed since it was written" in repro(encode, ends=2).err
 
 
+def test_a_file_of_somebody_elses_is_not_written_over(repro, write, tmp_path, sentences):
+    corpus, thesis = write("corpus.txt", *sentences), tmp_path / "thesis"
+    np.save(tmp_path / "X.npy", np.eye(8, dtype=np.float32))
+    lines = {
+        "encode": f"encode --encoder repro-tiny --texts {corpus} --output {thesis}",
+        "reduce": f"reduce --method pca --dim 2 --input {tmp_path}/X.npy --output {thesis}",
+        "evaluate": f"evaluate --encoder repro-tiny --data stsb --task sts --rows {thesis}",
+    }
+    for line in lines.values():
+        thesis.write_text("Three years of work.")
+        assert f"{thesis} is there and holds something else" in repro(line, ends=2).err
+        assert thesis.read_text() == "Three years of work."
+    thesis.write_bytes(b"")
+    repro(lines["reduce"])
+    repro(lines["reduce"])  # its own output may be made again
+    assert np.load(thesis).shape == (8, 2)
+
+
 def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sentences, monkeypatch):
     corpus = write("corpus.txt", *sentences)
     said = repro(f"pretrain --corpus {corpus} --output mini --threads 99999", ends=2).err

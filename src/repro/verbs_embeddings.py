@@ -21,6 +21,7 @@ from repro.terminal import Menu, complain, say
 from repro.types import Array, DataSource, InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
+NPY, PARQUET = b"\x93NUMPY", b"PAR1"  # how the files begin that these verbs write
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
 BLOCK, CHARACTERS = 2**15, 2**25
 """Texts that `encode` holds at once, and their characters, whichever is reached first."""
@@ -99,7 +100,7 @@ def encode(asked: Encoding) -> int:
     from repro.types import unit_rows
 
     texts, dim = asked.texts, asked.dim
-    writable_file(asked.output, texts)
+    writable_file(asked.output, texts, begins=NPY)
     lines = data.stream(str(texts), data.column_names(asked.columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
@@ -216,7 +217,7 @@ def evaluate(asked: Evaluation) -> int:
     from repro.runs.evaluate import encoder_rows, load_task
 
     if asked.rows is not None:
-        writable_file(asked.rows, asked.data)
+        writable_file(asked.rows, asked.data, begins=PARQUET)
     judged = load_task(
         asked.data,
         asked.task,
@@ -273,7 +274,7 @@ def reduce(
 
     from repro.reducers import Truncate, make_reducer
 
-    writable_file(output, input, *fit_on)
+    writable_file(output, input, *fit_on, begins=NPY)
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]

@@ -3,11 +3,19 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from repro.evaluation import classify, linear_probe, logistic, nested_cv_accuracy, senteval
+from repro.evaluation import (
+    classify,
+    knn_accuracy,
+    linear_probe,
+    logistic,
+    nested_cv_accuracy,
+    senteval,
+)
 from repro.evaluation.classify import FOLDS, nested_cv, pair_features, probe, stratified_folds
 from repro.evaluation.logistic import GRIDS, fold_accuracy
 from repro.evaluation.stats import bootstrap_mean
 from repro.sets import LabelledPairs, LabelledTexts
+from repro.types import InputError
 
 
 def made(classes=2, n=300, seed=0, sep=0.6):
@@ -259,3 +267,20 @@ def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(rar
     assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart
     fold = stratified_folds(y, 10, 0, "quiet")
     assert len(np.unique(fold[y == "rare"])) == rare and np.ptp(np.bincount(fold)) <= 1
+
+
+@pytest.mark.parametrize("score", [linear_probe, knn_accuracy])
+def test_labels_that_no_answer_can_equal_are_refused(score):
+    X, y = made(n=60)
+    with pytest.raises(InputError, match="y_test has numbers and y_train has not"):
+        score(X, y.astype(str), X, y)
+    with pytest.raises(InputError, match="y_test has texts and y_train has not"):
+        score(X, y, X, y.astype(str))
+    missing = y.astype(object)
+    for nothing in (None, float("nan")):
+        missing[3] = nothing
+        with pytest.raises(InputError, match=rf"y_train\[3\] is {nothing}: expected a label"):
+            score(X, missing, X, y)
+    missing[3] = "one"
+    with pytest.raises(InputError, match="y_train has texts and numbers"):
+        score(X, missing, X, y)

@@ -86,8 +86,10 @@ def probe(
     classifier = PROTOCOLS[one_of(protocol, list(PROTOCOLS), "protocol")]
     X_train, y_train = _checked(X_train, y_train, "train")
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
+    _check_alike(y_train, y_test, "y_test")
     if dev is not None:
         X_dev, y_dev = _checked(dev[0], dev[1], "dev", width=X_train.shape[1])
+        _check_alike(y_train, y_dev, "y_dev")
         _class_counts(y_train)  # Folds would refuse a single class
         grid = classifier.GRIDS["split"]
         models, accuracy = classifier.fit_with_dev(X_train, y_train, X_dev, y_dev, grid, seed)
@@ -233,6 +235,7 @@ def knn_correct(
 
     X_train, y_train = _checked(X_train, y_train, "train")
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
+    _check_alike(y_train, y_test, "y_test")
     same = np.array_equal(X_train, X_test)
     others, available = check_dim(k, what="k") - self_neighbour, len(X_train) - same
     if others > available:
@@ -378,8 +381,26 @@ def _checked(X: Any, y: Any, split: str, *, width: int | None = None) -> tuple[A
     if y.ndim != 1:
         raise InputError(f"y_{split} has shape {y.shape}: expected one label per row of X_{split}")
     check_same_length(**{f"X_{split}": X, f"y_{split}": y})
+    _check_labels(y, f"y_{split}")
     if width is not None and X.shape[1] != width:
         raise InputError(
             f"X_{split} has {X.shape[1]} columns, X_train {width}: expected the same features"
         )
     return X, y
+
+
+def _check_labels(y: NDArray[Any], name: str) -> None:
+    """Refuse labels that are missing, and numbers among texts, which equal none of these."""
+    for row, label in enumerate(y.tolist()):
+        if label is None or label != label:  # NaN alone differs from itself
+            raise InputError(f"{name}[{row}] is {label}: expected a label for every row")
+    kinds = {isinstance(label, str) for label in y.tolist()}
+    if len(kinds) > 1:
+        raise InputError(f"{name} has texts and numbers: expected labels of one kind")
+
+
+def _check_alike(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
+    """Refuse texts beside numbers: none of them would ever be found."""
+    if len(y) and isinstance(y.tolist()[0], str) != isinstance(y_train.tolist()[0], str):
+        kind = "texts" if isinstance(y.tolist()[0], str) else "numbers"
+        raise InputError(f"{name} has {kind} and y_train has not: expected labels of one kind")
