@@ -99,11 +99,13 @@ def _rows(spec: DatasetSpec, source: HubSource, split: str, count: int) -> Itera
             turns = [
                 (next(seen[label]), str(label), row) for row, label in enumerate(columns["label"])
             ]
-            for row in (
-                [row for *_, row in sorted(turns)][:count]
-                if labels
-                else range(min(count, len(made)))
-            ):
+            ordered = [row for *_, row in sorted(turns)][:count]
+            if spec.name == "nli":  # A premise has a hypothesis of each kind there
+                premises = list(columns["sentence1"])
+                for place, row in enumerate(ordered):
+                    premises[row] = premises[ordered[place - place % 3]]
+                columns["sentence1"] = premises
+            for row in ordered if labels else range(min(count, len(made))):
                 named = {
                     source.columns.get(field, field): columns[field][row]
                     for field in FIELDS[spec.kind]
