@@ -38,7 +38,8 @@ SWEPT = {"profile": "paper"}
 
 @pytest.fixture
 def online(monkeypatch):
-    """The hub has every network's notes."""
+    """The hub has every network's notes, and SentEval's text."""
+    monkeypatch.setattr("repro.data.senteval.keep", lambda: [])
     monkeypatch.setattr(pretrained, "notes_of", lambda name: None)
     monkeypatch.setattr("repro.models.folders.notes_of", _absent)
 

@@ -235,6 +235,7 @@ def train(asked: Training) -> int:
     """
     from repro import config
     from repro.data import default_source
+    from repro.data.senteval import keep_for
     from repro.runs.cell import cell_key, train_all
     from repro.store import Store
 
@@ -245,6 +246,7 @@ def train(asked: Training) -> int:
     settings = {name: given[name] for name in TRAINED} | asked.scaling.settings()
     usual_source = config.PROFILES[asked.profile].source or default_source()
     settings["source"] = asked.source or usual_source
+    keep_for(settings["source"])
     base = config.profile(asked.profile, **settings).train
     configs = trainings(base, asked.dims)
     if output is not None:

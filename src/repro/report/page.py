@@ -98,6 +98,10 @@ class Page:
                 raise InputError(f"{name} is []: expected one value or more")
         for line in told_before(self.name, self.parameters):
             complain(line)
+        if self.parameters and self.data_source == "hub":
+            from repro.data.senteval import keep  # brings pyarrow
+
+            keep()
 
     @cached_property
     def store(self) -> Store:
