@@ -149,7 +149,7 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         # No page gives `trained` fewer sentences than the profile's million
         if variant in PROFILES:
             own |= {"encoders": [networks[0], networks[-1]], "profile": variant}
-            own |= {"mapped": ["sbert", "minilm"], "size": 8, "prefix": 8}
+            own |= {"mapped": ["sbert", "minilm"], "size": 8, "prefix": 8, "batch_size": 16}
             if name == "generator":
                 return "None"  # The printed one is not at hand
             own |= {"source": "hub"}  # whose toy copies are smaller than what would be generated
@@ -202,7 +202,9 @@ def _of_profile(
         needed["mapped"] = chosen.get("mapped", declared["mapped"].default)
     if "generator" in declared:
         needed["generator"] = "None"
-    needed |= {name: 8 for name in ("size", "prefix") if name in declared and name not in chosen}
+    for name, small in {"size": 8, "prefix": 8, "batch_size": 16}.items():
+        if name in declared and name not in chosen:
+            needed[name] = small
     for name in (*ENCODERS, *BACKBONES):
         if name in declared and (chosen.get(name) is None or "trained" in chosen[name]):
             needed |= {name: _fitting(declared[name], networks[0], list(networks[:2]))}
