@@ -1,54 +1,54 @@
 # A sweep on a laptop, Slurm or Kubernetes, from Snakemake's own environment:
 #   snakemake --cores 2                               # here
 #   snakemake --executor slurm --jobs 20              # there
-#   snakemake --cores 2 --config backbones='[repro-tiny, ../my-encoder]' seeds='[0]' profile=embedded
-# Rules only call `python -m repro`, so Snakemake's dependencies never meet ours. A cell is idempotent: what it
-# trained is in the store under the digest of its settings, so an interrupted sweep goes on where it stopped.
+#   snakemake --cores 2 --config notebooks='[zhang_figure3_trec]' encoders='[../my-encoder]' seeds='[0]' profile=embedded
+# Any page, over `backbones` or `encoders`; without them, over what the profile has: under `paper` the printed networks and
+# seeds. `repro sweep --plan` names the cells, and a rule calls `python -m repro`, so Snakemake's dependencies never meet
+# ours. A cell is idempotent: what it trained is in the store, so an interrupted sweep goes on where it stopped.
+import json
 import os
-from hashlib import sha256
-from pathlib import Path
+import shlex
+import subprocess
 
 PYTHON = os.environ.get("REPRO_PYTHON", ".venv/bin/python")
 PROFILE = config.get("profile", "gpu")
-BACKBONES = config.get("backbones", ["repro-tiny", "all-MiniLM-L6-v2"])
-SEEDS = config.get("seeds", [0, 1, 2])
-DIMS = config.get("dims", [768, 512, 256, 128, 64, 32, 16, 8])
 NOTEBOOKS = config.get("notebooks", ["wang_figure2_dimensions", "wang_table1_two_step_simcse"])
 
 
-def label_of(backbone):
-    """A backbone's name in the names of files, as `repro sweep` has it: a folder's own name and a digest of its path."""
-    whole = Path(backbone).resolve()
-    return f"{whole.name}-{sha256(str(whole).encode()).hexdigest()[:8]}" if whole.is_dir() else backbone
+def commands():
+    """By the output of each cell, the arguments of `repro` that make it."""
+    asked = [PYTHON, "-m", "repro", "sweep", *NOTEBOOKS, "--profile", PROFILE, "--plan"]
+    for option in ("backbones", "encoders", "seeds", "dims"):
+        if option in config:
+            asked += [f"--{option}", *map(str, config[option])]
+    told = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    cells = [json.loads(line) for line in told.splitlines()]
+    return {cell["output"]: shlex.join(cell["command"]) for cell in cells}
 
 
-BACKBONE_OF = {label_of(backbone): backbone for backbone in BACKBONES}
+COMMANDS = commands()
 
 
 wildcard_constraints:
     notebook="[^/]+",
-    seed="[0-9]+",
 
 
 rule all:
     input:
-        expand("runs/{notebook}/{backbone}-seed{seed}.ipynb", notebook=NOTEBOOKS, backbone=BACKBONE_OF, seed=SEEDS),
+        list(COMMANDS),
 
 
-# All dims of one backbone and seed share their encoded texts, so a cell is a whole row of dims.
+# All dims of one network and seed share their encoded texts, so a cell is a whole row of dims.
 rule cell:
     input:
         "notebooks/{notebook}.md",
     output:
-        "runs/{notebook}/{backbone}-seed{seed}.ipynb",
+        "runs/{notebook}/{cell}.ipynb",
     params:
         python=PYTHON,
-        backbone=lambda wildcards: BACKBONE_OF[wildcards.backbone],
-        profile=PROFILE,
-        dims=str(list(DIMS)),
+        command=lambda wildcards: COMMANDS[f"runs/{wildcards.notebook}/{wildcards.cell}.ipynb"],
     resources:
         gpu=1 if PROFILE != "embedded" else 0,
         runtime=120,
     shell:
-        "{params.python} -m repro run {input} --output {output:q} -p profile {params.profile} "
-        "-p backbone {params.backbone:q} -p dims '{params.dims}' -p seed {wildcards.seed} --record"
+        "{params.python} -m repro {params.command}"

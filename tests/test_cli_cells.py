@@ -1,5 +1,6 @@
 """`repro sweep`: the cells of the Snakefile, each once."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from repro.book import notebook
 from repro.paths import project_root
+from repro.printed import printed_run, printed_runs
 from repro.rows import read_rows
 
 PAGE = """---
@@ -115,37 +117,69 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
         assert said in repro(f"sweep {wrong}", ends=2).err
 
 
-class Quoted(str):
-    """Text that takes Snakemake's `:q`, which quotes for a shell."""
-
-    def __format__(self, how):
-        return shlex.quote(self) if how == "q" else super().__format__(how)
-
-
 @pytest.mark.parametrize("backbone", ["repro-tiny", "BAAI/bge", "{folder}/two words"])
 def test_the_snakefile_runs_the_cells_of_a_sweep(backbone, repro, monkeypatch, tmp_path):
     backbone = backbone.format(folder=tmp_path)
     (tmp_path / "two words").mkdir()
+    given = {"notebooks": ["wang_figure2_dimensions"], "backbones": [backbone], "seeds": [1]}
+    given |= {"profile": "embedded", "dims": [64, 8]}
     text = (project_root() / "Snakefile").read_text(encoding="utf-8")
-    given = {"backbones": [backbone], "seeds": [1], "profile": "embedded", "dims": [64, 8]}
+
+    def python(words, **options):
+        assert words[1:3] == ["-m", "repro"] and options["check"]
+        return SimpleNamespace(stdout=repro("", *words[3:]).out)
+
+    monkeypatch.setattr("subprocess.run", python)
     known = {"config": given}
     exec(text.partition("\nwildcard_constraints:")[0], known)
-    (label,) = known["BACKBONE_OF"]
-    shell = "".join(re.findall(r'^ +"(.*)"$', text.partition("shell:")[2], re.MULTILINE))
-    (output,) = re.findall(r'output:\n +"(.*)",', text)
-    (asked,) = re.findall(r'expand\("(.*?)"', text)
+    ((output, command),) = known["COMMANDS"].items()
+    (pattern,) = re.findall(r'output:\n +"(.*)",', text)
+    form = re.escape(pattern).replace(r"\{notebook\}", "[^/]+").replace(r"\{cell\}", ".+")
+    assert re.fullmatch(form, output), "the rule makes it"
     runs = []
     monkeypatch.setattr(notebook, "run", lambda *cell, **_: runs.append(cell))
-    cell = {"notebook": "wang_figure2_dimensions", "backbone": label, "seed": 1}
-    params = SimpleNamespace(python="python", profile="embedded", dims=str([64, 8]))
-    params.backbone = Quoted(known["BACKBONE_OF"][label])
-    assert asked == output
-    target = Quoted(project_root() / output.format(**cell))
-    files = {"input": f"notebooks/{cell['notebook']}.md", "output": target}
-    line = shlex.split(shell.format(params=params, wildcards=SimpleNamespace(**cell), **files))
-    assert line[:3] == ["python", "-m", "repro"]
-    repro("", *line[3:])
+    repro("", *shlex.split(command))
     monkeypatch.setattr("repro.rows.results_folder", lambda: tmp_path)
     repro("sweep wang_figure2_dimensions --seeds 1 --dims 64 8 --backbones", backbone)
     snakes, ours = runs
     assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)
+
+
+PAGES = sorted(page.stem for page in (project_root() / "notebooks").glob("*.md"))
+
+
+@pytest.mark.parametrize("profile", ["embedded", "paper"])
+def test_every_page_is_swept_over_its_own_networks_and_seeds(profile, repro):
+    told = repro("", "sweep", *PAGES, "--profile", profile, "--plan").out.splitlines()
+    cells = [json.loads(line) for line in told]
+    assert {cell["output"].split("/")[1] for cell in cells} == set(PAGES)
+    assert len({cell["output"] for cell in cells}) == len(cells), "no cell overwrites another"
+    for run in printed_runs():
+        own = [cell for cell in cells if cell["output"].startswith(f"runs/{run.page}/")]
+        first = printed_run(run.page)
+        cells_of_all = max(len(first.networks), 1) if first.over else 1
+        assert len(own) == (cells_of_all * len(first.seeds) if profile == "paper" else 1)
+
+
+def test_a_sweep_takes_networks_by_the_parameter_that_a_page_has(repro):
+    def given(line):
+        cells = [json.loads(told) for told in repro(f"sweep {line} --plan").out.splitlines()]
+        return [cell["command"][4:] for cell in cells]
+
+    seed = ["-p", "seed", "0"]
+    rest = ["-p", "profile", "embedded", "-p", "record", "true"]
+    for page, option, name, value in (
+        ("wang_figure2_dimensions", "backbones", "backbone", "one"),
+        ("wang_figure3_loss_decomposition", "backbones", "backbones", '["one"]'),
+        ("zhang_table1_timing", "encoders", "encoder", "one"),
+        ("zhang_figure3_trec", "encoders", "encoders", '["one"]'),
+    ):
+        assert given(f"{page} --{option} one") == [[*seed, "-p", name, value, *rest]]
+        other = "encoders" if option == "backbones" else "backbones"
+        told = repro(f"sweep {page} --{other} one", ends=2).err
+        assert f"{page} takes no such networks (its parameters of networks: {name})" in told
+    assert given("proposal_train_or_reduce --seeds 4")[0][:3] == ["-p", "seeds", "[4]"]
+    both = given(
+        "zhang_figure3_trec wang_figure2_dimensions --encoders a b --backbones c --seeds 5"
+    )
+    assert [command[5] for command in both] == ['["a"]', '["b"]', "c"]

@@ -41,7 +41,7 @@ def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_si
 ):
     options = (
         "ese --dims 16 8 --layers 2 --form code --preset ese_readme --alpha 0.5 "
-        "--layer-weights learned"
+        "--layer-weights learned --max-length 20 --warmup 0.25"
     )
     out, _ = train(options)
     assert "ESE size 16: trained in" in out and "ESE size 8: trained in" in out
@@ -53,6 +53,7 @@ def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_si
     assert (note["objective"], note["dim"], note["layers"], note["corpus"]) == ("ese", 16, 2, "nli")
     assert note["espresso"]["alpha"] == 0.5 and note["espresso"]["full_size_loss"]
     assert note["angle"]["in_batch_weight"] == 10
+    assert (note["max_length"], note["warmup"]) == (20, 0.25)
     encoder, rows = tmp_path / "trained" / "dim8", tmp_path / "r.pq"
     assert SentenceEncoder.load(str(encoder)).pooler is None
     repro(f"evaluate --encoder {encoder} --data stsb --layer 1 --dims 32 8 --rows {rows}")

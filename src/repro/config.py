@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from repro.objectives import OBJECTIVES
-from repro.settings import StepTwoConfig, TrainConfig
+from repro.settings import ANGLE_PRESETS, StepTwoConfig, TrainConfig
 from repro.types import DataSource, one_of
 
 LOGGER = logging.getLogger(__name__)
@@ -28,6 +28,7 @@ class Profile:
     probe_rows: int | None = None
     """Rows of each split of a classification set that suites of tasks keep; None keeps all."""
     scaling_backbone: str | None = None  # network of the AnglE objectives; None: that of `train`
+    one_batch: bool = False  # Step 2 takes the batch of step 1, whatever that is
 
 
 class _Profiles(dict[str, Profile]):
@@ -57,13 +58,20 @@ _PROFILES = (
     ),
     Profile(
         name="paper",
-        train=TrainConfig(backbone="roberta-base", dim=768, sentences=1_000_000, bf16=True),
+        train=TrainConfig(
+            backbone="roberta-base",
+            dim=768,
+            sentences=1_000_000,
+            bf16=True,
+            mask_duplicates=False,
+        ),
         step_two=StepTwoConfig(batch_size=512),
         dims=(2048, 1024, 768, 512, 256, 128, 64, 32, 16, 8, 4),
         candidates=(768, 512, 256, 128, 64, 32, 16, 8),
         seeds=(0, 1, 2),
         source="hub",
         scaling_backbone="BAAI/bge-base-en-v1.5",
+        one_batch=True,
     ),
 )
 GENERATED: dict[str, Any] = {
@@ -81,13 +89,17 @@ def profile(
     source: str | None = None,
     backbone: str | None = None,
     views: int | None = None,
+    preset: str | None = None,
     **train: Any,
 ) -> Profile:
     """The named profile, with the recipe of its backbone and any field of `TrainConfig` replaced;
     None keeps it.
 
-    Another backbone than the profile's brings its own recipe; `views` are those of step 2.
+    Another backbone than the profile's brings its own recipe; `views` are those of step 2, `preset`
+    names weights of AnglE's terms. A batch that is given is that of both steps.
     """
+    if preset is not None:
+        train["angle"] = ANGLE_PRESETS[one_of(preset, list(ANGLE_PRESETS), "preset")]
     chosen = PROFILES[name]
     named = train.get("objective") or chosen.train.objective
     objective = OBJECTIVES[one_of(named, tuple(OBJECTIVES), "objective")]
@@ -112,7 +124,8 @@ def profile(
             recipe["pooling"] = pooling
     settings = recipe | {field: value for field, value in train.items() if value is not None}
     step_one = override(chosen.train, backbone=network, source=data, **settings)
-    step_two = override(chosen.step_two, views=views, seed=settings.get("seed"))
+    batch = step_one.batch_size if chosen.one_batch or train.get("batch_size") else None
+    step_two = override(chosen.step_two, views=views, batch_size=batch, seed=settings.get("seed"))
     return replace(
         chosen,
         train=step_one if train.get("batch_size") else _filled(step_one, step_one.sentences),

@@ -1,16 +1,21 @@
 """The verb of `repro` on long runs: `sweep` runs a page's cells in a local pool."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import tyro
 
 from repro.terminal import ProfileName, complain, say
 from repro.types import InputError, check_dim
+
+if TYPE_CHECKING:
+    from repro.printed import PrintedRun
 
 Pairs = Annotated[
     tyro.conf.UseAppendAction[list[tuple[str, str]]],
@@ -22,62 +27,159 @@ Run: TypeAlias = tuple[str, str | None]
 """The command of a run, and where its data came from."""
 
 
-def sweep(
-    notebooks: tyro.conf.Positional[tuple[Path, ...]],
-    p: Pairs,
-    backbones: tuple[str, ...] = ("repro-tiny",),
-    seeds: tuple[int, ...] = (0,),
-    dims: tuple[int, ...] = (),
-    profile: ProfileName = "embedded",
-    workers: int | None = None,
-    force: bool = False,
-) -> int:
-    """Pages over backbones and seeds, side by side, their rows recorded: the cells of the
+@dataclass(frozen=True)
+class Sweep:
+    """What is run over what.
+
+    Args:
+        notebooks: paths of notebooks, or their bare names.
+        p: another parameter of all cells; may be given several times.
+        backbones: networks of pages with a parameter `backbone` or `backbones`: shipped names, hub
+            ids, or folders, whose cells always run, since names of folders repeat. By default what
+            the page's paper has under the profile paper, else the page's own.
+        encoders: the same of pages with `encoder` or `encoders`.
+        seeds: of everything drawn; by default the profile's.
+        dims: sizes of every cell; by default the page's.
+        profile: size of the experiments.
+        workers: cells side by side; by default two on two cores or more, and one of the profiles
+            for a GPU.
+        force: run every cell, recorded or not, as is due after a change of data or code.
+        plan: run nothing, and print each cell as a line of JSON: its output, and the `repro` that
+            makes it.
+    """
+
+    notebooks: tyro.conf.Positional[tuple[Path, ...]]
+    p: Pairs
+    backbones: tuple[str, ...] = ()
+    encoders: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    dims: tuple[int, ...] = ()
+    profile: ProfileName = "embedded"
+    workers: int | None = None
+    force: bool = False
+    plan: bool = False
+
+
+def sweep(asked: Sweep) -> int:
+    """Pages over networks and seeds, side by side, their rows recorded: the cells of the
     `Snakefile`, on one machine.
 
     A cell whose rows are in `results/` is left out: a stopped or a longer sweep runs only what is
     missing.
 
     Rows do not tell whether data or code have changed since: --force runs all cells.
-
-    Args:
-        notebooks: paths of notebooks, or their bare names.
-        p: another parameter of all cells; may be given several times.
-        backbones: shipped names or hub ids; or folders, whose cells always run, since names of
-            folders repeat.
-        seeds: of everything drawn.
-        dims: sizes of every cell; by default the page's.
-        profile: size of the experiments.
-        workers: cells side by side; by default two on two cores or more, and one of the profiles
-            for a GPU.
-        force: run every cell, recorded or not, as is due after a change of data or code.
     """
     from repro.book import notebook
-    from repro.paths import inside, project_root
+    from repro.printed import completed
     from repro.seeding import cpu_count, environment
 
-    known = _recorded_runs()
+    known = {} if asked.plan else _recorded_runs()
     cells: list[Cell] = []
-    for source, backbone, seed in product(map(notebook.locate, notebooks), backbones, seeds):
-        given = {"profile": profile, "backbone": backbone, "seed": seed, "record": True, **dict(p)}
-        if dims:
-            given["dims"] = list(dims)
-        values = notebook.from_here(notebook.validate(notebook.parameters_of(source), given))
-        folder = project_root() / "runs" / source.stem
-        target = inside(folder, f"{label_of(backbone)}-seed{seed}.ipynb")
-        is_asked_anyhow = force or Path(backbone).is_dir()
-        made = "" if is_asked_anyhow else known.get(_run_of(source, values, profile), "")
-        cells.append((source, target, values, made))
+    for source in map(notebook.locate, asked.notebooks):
+        declared = notebook.parameters_of(source)
+        for target, given in _cells_of(source, declared, asked):
+            whole = completed(source.stem, given)
+            values = notebook.from_here(notebook.validate(declared, whole))
+            if asked.plan:
+                say(json.dumps(_plan_of(source, target, given)))
+            of_folders = any(Path(name).is_dir() for name in (*asked.backbones, *asked.encoders))
+            is_asked_anyhow = asked.force or of_folders
+            made = "" if is_asked_anyhow else known.get(_run_of(source, values, asked.profile), "")
+            cells.append((source, target, values, made))
     if not cells:
-        raise InputError("nothing to run: give at least one notebook, backbone and seed")
-    usual = min(2, cpu_count()) if profile == "embedded" else 1
-    lanes = usual if workers is None else check_dim(workers, what="workers")
+        raise InputError("nothing to run: give at least one notebook")
+    if asked.plan:
+        return 0
+    usual = min(2, cpu_count()) if asked.profile == "embedded" else 1
+    lanes = usual if asked.workers is None else check_dim(asked.workers, what="workers")
     share = str(max(1, cpu_count() // lanes))
     with (
         environment({"REPRO_THREADS": share, "OMP_NUM_THREADS": share}),
         ThreadPoolExecutor(lanes) as pool,
     ):
         return int(not all([*pool.map(_is_done, cells)]))
+
+
+def _cells_of(
+    source: Path,
+    declared: Mapping[str, Any],
+    asked: Sweep,
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Where each run of a page goes, and what it is given; of what all cells share, parameters that
+    the page has.
+    """
+    from repro.config import PROFILES
+    from repro.paths import inside, project_root
+
+    shared: dict[str, Any] = {"profile": asked.profile, "record": True}
+    shared = {name: value for name, value in shared.items() if name in declared}
+    if asked.dims:
+        shared["dims"] = list(asked.dims)
+    shared |= dict(asked.p)
+    run = _printed(source, asked)
+    seeds = asked.seeds or (run.seeds if run else PROFILES[asked.profile].seeds)
+    folder = project_root() / "runs" / source.stem
+    for chosen, seed in product(_networks(source, declared, asked), seeds):
+        drawn = {"seed": seed, "seeds": [seed]}
+        given = {name: value for name, value in drawn.items() if name in declared}
+        labels = [label_of(name) for name in networks_in(chosen)] or [asked.profile]
+        yield inside(folder, f"{'-'.join(labels)}-seed{seed}.ipynb"), given | chosen | shared
+
+
+def _printed(source: Path, asked: Sweep) -> "PrintedRun | None":
+    from repro.printed import PROFILE, printed_run
+
+    return printed_run(source.stem) if asked.profile == PROFILE else None
+
+
+def _networks(
+    source: Path,
+    declared: Mapping[str, Any],
+    asked: Sweep,
+) -> list[dict[str, Any]]:
+    """What each cell sets the page's parameters of networks to: those asked for, else those of its
+    paper under the profile `paper`, else nothing.
+    """
+    run = _printed(source, asked)
+    options = {"backbone": asked.backbones, "encoder": asked.encoders}
+    chosen: list[dict[str, Any]] = [{}]
+    fits = False
+    for option, networks in options.items():
+        name = next((name for name in (option, f"{option}s") if name in declared), None)
+        if name is None:
+            continue
+        fits = fits or bool(networks)
+        if run and run.over == name:
+            networks = networks or run.networks
+        if networks:
+            values = [[network] if name.endswith("s") else network for network in networks]
+            chosen = [{**others, name: value} for others, value in product(chosen, values)]
+    if any(options.values()) and not fits:
+        has = ", ".join(name for name in declared if name.startswith(tuple(options))) or "none"
+        raise InputError(
+            f"{source.stem} takes no such networks (its parameters of networks: {has}): "
+            "--backbones sets backbone or backbones, --encoders encoder or encoders"
+        )
+    return chosen
+
+
+def networks_in(values: Mapping[str, Any]) -> list[str]:
+    """The networks that some parameters name."""
+    named: list[str] = []
+    for value in values.values():
+        named += [value] if isinstance(value, str) else value
+    return named
+
+
+def _plan_of(source: Path, target: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell for other programs: its output, and the arguments of `repro` that make it."""
+    from repro.paths import project_root
+
+    command = ["run", str(source), "--output", str(target)]
+    for name, value in given.items():
+        command += ["-p", name, value if isinstance(value, str) else json.dumps(value)]
+    output = target.relative_to(project_root()).as_posix()
+    return {"output": output, "command": command}
 
 
 def _recorded_runs() -> dict[Run, str]:

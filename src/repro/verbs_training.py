@@ -49,7 +49,9 @@ TRAINED = (
     "layers",
     "sentences",
     "learning_rate",
+    "warmup",
     "batch_size",
+    "max_length",
     "dropout",
     "epochs",
     "pooling",
@@ -190,7 +192,9 @@ class Training:
         sentences: how many training sentences, pairs or triples; by default as many as the profile
             says.
         learning_rate: peak learning rate; by default the profile's, as for all up to activation.
+        warmup: share of the steps over which the rate rises from 0.
         batch_size: sentences per step.
+        max_length: tokens kept of a training sentence.
         dropout: of every layer.
         epochs: passes over the sentences.
         pooling: from token states to sentence state.
@@ -211,7 +215,9 @@ class Training:
     layers: int | None = None
     sentences: int | None = None
     learning_rate: float | None = None
+    warmup: float | None = None
     batch_size: int | None = None
+    max_length: int | None = None
     dropout: float | None = None
     epochs: float | None = None
     pooling: Pooling | None = None
@@ -229,6 +235,7 @@ def train(asked: Training) -> int:
     """
     from repro import config
     from repro.data import default_source
+    from repro.data.senteval import keep_for
     from repro.runs.cell import cell_key, train_all
     from repro.store import Store
 
@@ -239,6 +246,7 @@ def train(asked: Training) -> int:
     settings = {name: given[name] for name in TRAINED} | asked.scaling.settings()
     usual_source = config.PROFILES[asked.profile].source or default_source()
     settings["source"] = asked.source or usual_source
+    keep_for(settings["source"])
     base = config.profile(asked.profile, **settings).train
     configs = trainings(base, asked.dims)
     if output is not None:

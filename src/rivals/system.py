@@ -19,6 +19,8 @@ from repro.types import InputError
 from rivals.skipgram import FastText
 from rivals.static import Vocabulary, WordTable
 
+ALL = 10_000_000  # more pairs and texts than any source has
+
 
 @dataclass(frozen=True)
 class SystemConfig:
@@ -30,7 +32,7 @@ class SystemConfig:
     backbone: str = "repro-tiny"
     sentences: int | None = None
     """Entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are
-    fitted on; None: 4,800, or a quarter of it where they are generated.
+    fitted on; None: 4,800, a quarter of it where they are generated, all under the profile `paper`.
     """
     profile: str = "embedded"  # Size of what is trained; only `paper` may download weights
     vectors: str | None = None
@@ -45,8 +47,9 @@ class SystemConfig:
 
     @property
     def size(self) -> int:
-        """The pairs or texts that are drawn."""
-        return self.sentences or (1_200 if self.source == "microworld" else 4_800)
+        """The pairs or texts that are drawn, at most."""
+        usual = ALL if self.profile == "paper" else 4_800
+        return self.sentences or (1_200 if self.source == "microworld" else usual)
 
     @property
     def vectors_name(self) -> str:

@@ -1,7 +1,7 @@
 import datasets
 import pytest
 
-from repro.data import DATASETS, Retrieval, load, load_splits
+from repro.data import DATASETS, Retrieval, load, load_splits, senteval
 from repro.data.hub import to_set
 from repro.data.samples import fingerprint
 from repro.paths import home
@@ -25,14 +25,16 @@ def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
             assert set(data.labels) in CLASSES
 
 
-def test_no_snapshot_is_written_into_a_folder_that_is_no_store(hub, repro_home):
+def test_no_snapshot_is_written_into_a_folder_that_is_no_store(hub_folder, repro_home, monkeypatch):
+    monkeypatch.setenv("REPRO_HUB", str(hub_folder))
     repro_home.mkdir()
     (repro_home / "film.mkv").touch()
-    with pytest.raises(
-        InputError,
-        match=r"holds film\.mkv, which is no part of one: set REPRO_HOME",
-    ):
-        load("stsb", source="hub")
+    for write_one in (lambda: load("nli", source="hub"), senteval.keep):
+        with pytest.raises(
+            InputError,
+            match=r"holds film\.mkv, which is no part of one: set REPRO_HOME",
+        ):
+            write_one()
     assert [path.name for path in repro_home.iterdir()] == ["film.mkv"]
 
 
@@ -42,18 +44,17 @@ def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(
     tmp_path,
     monkeypatch,
 ):
-    first = load("stsb", source="hub")
-    name = fingerprint("stsb", "hub")
+    first = load("flickr30k", source="hub", split="train")
+    name = fingerprint("flickr30k", "hub")
     with monkeypatch.context() as patched:
         patched.setattr(datasets, "load_dataset", None)
-        assert load("stsb", source="hub").texts1 == first.texts1
-    row = '{"sentence1": "a", "sentence2": "b", "score": 2.5, "genre": "x"}'
-    for part in ("train", "validation", "test"):
-        write(f"hub/mteb/stsbenchmark-sts/{part}.jsonl", row)
+        assert load("flickr30k", source="hub", split="train").texts == first.texts
+    write("hub/embedding-data/flickr30k_captions_quintets/train.jsonl", '{"set": ["a", "b"]}')
     monkeypatch.setenv("REPRO_HUB", str(tmp_path / "hub"))
-    assert load("stsb", source="hub").texts1 == ("a",) and fingerprint("stsb", "hub") != name
-    with pytest.raises(InputError, match=r"REPRO_HUB=.*hub holds no copy of SetFit/subj"):
-        load("subj", source="hub")
+    assert load("flickr30k", source="hub", split="train").texts == ("a", "b")
+    assert fingerprint("flickr30k", "hub") != name
+    with pytest.raises(InputError, match=r"REPRO_HUB=.*hub holds no copy of SetFit/20_newsgroups"):
+        load("20news", source="hub")
 
 
 def test_an_unreachable_hub_is_asked_once_and_the_message_says_what_to_do(monkeypatch):
@@ -64,9 +65,14 @@ def test_an_unreachable_hub_is_asked_once_and_the_message_says_what_to_do(monkey
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(
         InputError,
-        match=r"stsb.*mteb/stsbenchmark-sts.*refused.*REPRO_DATA.*repro data fetch",
+        match=r"nli.*sentence-transformers/all-nli.*refused.*REPRO_DATA.*repro data fetch",
     ):
-        load("stsb", source="hub")
+        load("nli", source="hub")
+    with pytest.raises(
+        InputError,
+        match=r"senteval\.tar of princeton-nlp/.*refused.*REPRO_DATA.*repro data fetch",
+    ):
+        senteval.keep()
     assert not list((home() / "data").rglob("*.parquet"))
 
 
@@ -78,13 +84,9 @@ def test_blank_rows_are_dropped_only_where_the_mirror_is_known_to_have_them():
 @pytest.mark.parametrize(
     ("name", "row", "message"),
     [
-        (
-            "trec",
-            {"text": "who?", "label": 3},
-            "no column 'label_coarse_original' among text, label",
-        ),
-        ("sst2", {"sentence": "fine", "label": -1}, "hidden labels"),
-        ("mr", {"text": "fine", "label": 7}, "label '7', expected one of 0, 1"),
+        ("20news", {"text": "who?", "label": 3}, "no column 'label_text' among text, label"),
+        ("nli", {"premise": "a", "hypothesis": "b", "label": -1}, "hidden labels"),
+        ("nli", {"premise": "a", "hypothesis": "b", "label": 7}, "label '7', expected one of 0, 1"),
         ("subj", {"text": " ", "label": 0}, "blank"),
     ],
 )

@@ -70,6 +70,8 @@ SIZES = ("dim", "columns", "size", "sizes", "prefix")
 """Names of sizes that do not end in `dims`."""
 MENUS = {
     "protocol": ["logreg", "senteval"],
+    "preset": ["paper", "ese_readme"],
+    "examples": ["pairs", "triples"],
     "select_by": ["encoder", "pooler_max", "pair"],
     "difference": ["abs", "signed"],
     "kernel": ["rbf", "sigmoid"],
@@ -147,6 +149,9 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         # No page gives `trained` fewer sentences than the profile's million
         if variant in PROFILES:
             own |= {"encoders": [networks[0], networks[-1]], "profile": variant}
+            own |= {"mapped": ["sbert", "minilm"], "size": 8, "prefix": 8, "batch_size": 16}
+            if name == "generator":
+                return "None"  # The printed one is not at hand
             own |= {"source": "hub"}  # whose toy copies are smaller than what would be generated
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:
@@ -193,6 +198,13 @@ def _of_profile(
     of sentences.
     """
     needed: dict[str, Any] = {"source": "hub"} if "source" in declared else {}
+    if "mapped" in declared:
+        needed["mapped"] = chosen.get("mapped", declared["mapped"].default)
+    if "generator" in declared:
+        needed["generator"] = "None"
+    for name, small in {"size": 8, "prefix": 8, "batch_size": 16}.items():
+        if name in declared and name not in chosen:
+            needed[name] = small
     for name in (*ENCODERS, *BACKBONES):
         if name in declared and (chosen.get(name) is None or "trained" in chosen[name]):
             needed |= {name: _fitting(declared[name], networks[0], list(networks[:2]))}

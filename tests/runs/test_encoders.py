@@ -1,11 +1,22 @@
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertModel
 
+from conftest import saved_network
+from repro.config import profile
 from repro.models import SentenceEncoder
 from repro.runs import encoders
-from repro.runs.encoders import encode_layers_once, encode_once, encode_tasks
+from repro.runs.encoders import (
+    encode_layers_once,
+    encode_once,
+    encode_tasks,
+    load_encoders,
+    states_identity,
+)
 from repro.sets import LabelledTexts
 from repro.store import Store
 from repro.types import InputError
@@ -79,3 +90,22 @@ def test_a_collection_is_encoded_shard_by_shard_and_goes_on_where_it_was(monkeyp
     shards = encoders.encode_in_shards(Counted, "an identity", texts, Store())
     assert encoded == [3, 3, 2]
     np.testing.assert_array_equal(np.concatenate(shards)[:, 0], range(1, 9))
+
+
+def test_sup_simcse_is_read_behind_its_layer_as_its_package_reads_it(tiny, tmp_path, sentences):
+    config = BertConfig.from_pretrained(tiny, max_position_embeddings=200)
+    torch.manual_seed(0)
+    network = BertModel(config).eval()
+    folder = saved_network(network, tmp_path / "sup-simcse-tiny", tiny)
+    (named,) = load_encoders([folder], profile("embedded"), Store())
+    texts = [*sentences[:4], " ".join(sentences[:40])]
+    tokens = AutoTokenizer.from_pretrained(folder)
+    inputs = tokens(texts, padding=True, truncation=True, max_length=128, return_tensors="pt")
+    with torch.no_grad():
+        theirs = torch.nn.functional.normalize(network(**inputs).pooler_output).numpy()
+    np.testing.assert_allclose(named.make().encode(texts, readout="encoder"), theirs, atol=1e-5)
+    assert (named.name, named.identity) != ("", states_identity(folder, None))
+    saved_network(BertModel(config, add_pooling_layer=False), Path(folder), tiny)
+    (without,) = load_encoders([folder], profile("embedded"), Store())
+    with pytest.raises(InputError, match=r"has no layer over \[CLS\]"):
+        without.make()

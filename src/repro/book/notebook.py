@@ -48,13 +48,14 @@ from repro.paths import (
     writable_file,
     write_text,
 )
+from repro.printed import completed
 from repro.types import InputError, above_zero, choices
 
 SUFFIXES = (".md", ".ipynb")
 CHECK = """# A misspelt parameter is refused here, and a value of another type.
 from repro.book.notebook import check_parameters
 
-check_parameters()"""
+check_parameters({page!r})"""
 TYPE_NODES = (
     ast.Expression,
     ast.Name,
@@ -260,16 +261,21 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
     for name, value in given.items():
         if name not in declared:
             raise InputError(f"unknown parameter {name!r}. {menu}")
-        kind = _type_of(declared[name])
-        for candidate in _readings(value) if isinstance(value, str) else iter([value]):
-            with contextlib.suppress(TypeCheckError):
-                values[name] = _fitted(candidate, kind)
-                break
-        else:
+        try:
+            values[name] = _read_as(value, _type_of(declared[name]))
+        except TypeCheckError:
             raise InputError(
                 f"parameter {name} is {value!r}: expected {declared[name].kind}. {menu}"
-            )
+            ) from None
     return values
+
+
+def _read_as(value: Any, kind: Any) -> Any:
+    """A value as a type wants it, text in the first reading that fits; or a TypeCheckError."""
+    for candidate in _readings(value) if isinstance(value, str) else iter([value]):
+        with contextlib.suppress(TypeCheckError):
+            return _fitted(candidate, kind)
+    raise TypeCheckError("fits in no reading")
 
 
 def _type_of(parameter: Parameter) -> Any:
@@ -323,9 +329,10 @@ def _fitted(value: Any, kind: Any) -> Any:
     return float(value) if kind is float else value
 
 
-def check_parameters() -> None:
+def check_parameters(page: str = "") -> None:
     """Refuse what plain papermill passes to a notebook unchecked: a name it does not declare, a
-    value of another type.
+    value of another type. Under the profile `paper` what was not passed gets the page's printed
+    value.
 
     For a cell of the notebook, after that of its parameters. Papermill's own cell is known by its
     first line.
@@ -336,9 +343,12 @@ def check_parameters() -> None:
         ["Valid parameters:", *(f"  {name}: {_spelled(kind)}" for name, kind in kinds.items())]
     )
     known: set[str] = set()
+    passed: dict[str, Any] = {}
     for cell in getattr(main, "In", []):
         names = _assigned(cell)
-        if not cell.startswith("# Parameters\n"):
+        if cell.startswith("# Parameters\n"):
+            passed |= {name: getattr(main, name) for name in names}
+        else:
             known.update(names)
         for name in names:
             if name not in known:
@@ -350,6 +360,9 @@ def check_parameters() -> None:
         except TypeCheckError:
             expected = f"expected {_spelled(kind)}{_other_option(name, value, kind)}"
             raise InputError(f"parameter {name} is {value!r}: {expected}. {menu}") from None
+    for name, value in completed(page, passed).items():
+        if name not in passed:
+            setattr(main, name, _read_as(value, kinds[name]))
 
 
 def _other_option(name: str, value: Any, kind: Any) -> str:
@@ -423,6 +436,8 @@ def run(
     """Execute a notebook in the checkout around it, or in its own folder, and write the result to
     `output`.
 
+    Under the profile `paper` parameters that are not given have the page's printed values.
+
     After a failure the notebook up to the failing cell is in `failed`, by default `failed_of` the
     output, so that the output of an earlier run stays. `timeout` is in seconds of a single cell. A
     `forked` kernel comes from a process that has imported the heavy libraries: it pays from the
@@ -436,7 +451,7 @@ def run(
     if timeout is not None:
         above_zero(timeout, "timeout")
     node = read(source)
-    values = validate(parameters_of(node), parameters or {})
+    values = validate(parameters_of(node), completed(source.stem, parameters or {}))
     output = writable_file(output)
     failed = failed_of(output) if failed is None else writable_file(failed)
     for path in (output, failed):
@@ -543,7 +558,8 @@ def to_ipynb(source: Path, folder: Path) -> Path:
         )
     place = next((number for number, cell in enumerate(node.cells) if _declares(cell)), None)
     if place is not None:
-        check = nbformat.v4.new_code_cell(CHECK, metadata={"tags": ["hide-input"]})
+        checking = CHECK.format(page=source.stem)
+        check = nbformat.v4.new_code_cell(checking, metadata={"tags": ["hide-input"]})
         node.cells.insert(place + 1, check)
     _write(json.loads(jupytext.writes(node, fmt="ipynb")), target)
     return target

@@ -19,6 +19,7 @@ from repro import data
 from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
+from repro.printed import told_before
 from repro.report.claims import places_of
 from repro.report.judge import Measurement
 from repro.report.scorecard import (
@@ -31,8 +32,11 @@ from repro.report.scorecard import (
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
+from repro.terminal import complain
 from repro.types import InputError
 
+TRAINING = ("max_length", "warmup", "batch_size", "preset", "examples")
+"""Parameters of pages that go to their trainings as they are."""
 # Rows to what they measure of the page's claims
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
@@ -92,6 +96,12 @@ class Page:
         for name, value in self.parameters.items():
             if value == [] and name not in self.may_be_empty:
                 raise InputError(f"{name} is []: expected one value or more")
+        for line in told_before(self.name, self.parameters):
+            complain(line)
+        if self.parameters and self.data_source == "hub":
+            from repro.data.senteval import keep  # brings pyarrow
+
+            keep()
 
     @cached_property
     def store(self) -> Store:
@@ -110,11 +120,21 @@ class Page:
             name: getattr(self, name) for name in ("experiment", "profile", "data_source", "seed")
         }
 
-    def settings(self, **changes: Any) -> Profile:
-        """The profile's configuration with the page's source and seed, and what the reader changed;
-        None keeps it.
+    @property
+    def training(self) -> dict[str, Any]:
+        """What the page's parameters say of lengths, warm-up, batches and AnglE's weights; None
+        where they leave it.
         """
-        return profile_named(self.profile, source=self.data_source, seed=self.seed, **changes)
+        return {name: self.parameters[name] for name in TRAINING if name in self.parameters}
+
+    def settings(self, **changes: Any) -> Profile:
+        """The profile's configuration with the page's source and seed, how its parameters say to
+        train, and what the reader changed; None keeps it.
+        """
+        given: dict[str, Any] = (
+            {"source": self.data_source, "seed": self.seed} | self.training | changes
+        )
+        return profile_named(self.profile, **given)
 
     @cached_property
     def recorded(self) -> pd.DataFrame:

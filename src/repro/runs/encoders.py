@@ -5,13 +5,17 @@ once, kept by text.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
+from safetensors.torch import load_file
+from torch import Tensor
 
 from repro.config import Profile
 from repro.digests import digest
-from repro.models.encoder import Encoder, SentenceEncoder, merge_equal
-from repro.models.pretrained import MINILM, identity
+from repro.models.encoder import Encoder, SentenceEncoder, Transformed, merge_equal
+from repro.models.pooling import Pooler
+from repro.models.pretrained import MINILM, identity, locate
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.models.wordllama import WORDLLAMA, WordLlama, wordllama_identity
 from repro.runs.cell import hidden_dim_of, train_all
@@ -165,7 +169,7 @@ def states_identity(backbone: str, pooling: str | None) -> str:
 
 def as_published(backbone: str, table: TextTable) -> TextTable:
     """Pooled states of a network, with rows of unit length where its authors publish such."""
-    return table.map(unit_rows) if backbone.rstrip("/").split("/")[-1] in UNIT else table
+    return table.map(unit_rows) if last_part(backbone) in UNIT else table
 
 
 # The profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
@@ -179,10 +183,11 @@ PAPER = (
     "sentence-transformers/stsb-bert-large",
     "princeton-nlp/sup-simcse-roberta-large",
 )
-"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without its
-package's layer.
-"""
+"""Zhang et al.'s six, in the order of their Section 4."""
 POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
+SUP_SIMCSE = "sup-simcse-"
+"""How the names begin of networks that their own package reads behind a trained layer."""
+SIMCSE_TOKENS = 128  # of a text that this package reads
 
 
 @dataclass(frozen=True)
@@ -229,10 +234,44 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             yield Named(USE, UniversalSentenceEncoder, use_identity())
         elif name == WORDLLAMA:
             yield Named(WORDLLAMA, WordLlama, wordllama_identity())
+        elif last_part(name).startswith(SUP_SIMCSE):
+            reading = f"pooler_output of {SIMCSE_TOKENS} tokens, length 1"
+            yield Named(last_part(name), partial(sup_simcse, name), states_identity(name, reading))
         else:
             pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
             load = partial(SentenceEncoder.load, name, pooling=pooling)
-            yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
+            yield Named(last_part(name), load, states_identity(name, pooling))
+
+
+def last_part(name: str) -> str:
+    """What rows call a network: the last part of its hub id or folder."""
+    return name.rstrip("/").split("/")[-1]
+
+
+def sup_simcse(name: str) -> Encoder:
+    """A supervised SimCSE as its package reads it: its layer over the [CLS] state, rows of length 1
+    (audit Z8).
+
+    Raises:
+        InputError: if the folder has no such layer.
+    """
+    encoder = SentenceEncoder.load(name, pooling="cls")
+    encoder.backbone.max_length = min(encoder.backbone.max_length, SIMCSE_TOKENS)
+    layer = Pooler(encoder.hidden_dim, encoder.hidden_dim, normalize=True)
+    layer.linear.load_state_dict(_pooler_weights(locate(name)))
+    return Transformed(encoder, layer.to(encoder.backbone.device).eval().project, layer.dim)
+
+
+def _pooler_weights(folder: Path) -> dict[str, Tensor]:
+    """Weight and bias of the layer over [CLS] that a network in Hugging Face layout brings."""
+    weights: dict[str, Tensor] = {}
+    for path in sorted(folder.glob("model*.safetensors")):
+        for name, tensor in load_file(path).items():
+            if name.endswith(("pooler.dense.weight", "pooler.dense.bias")):
+                weights[name.rpartition(".")[2]] = tensor.float()
+    if len(weights) < 2:
+        raise InputError(f"{folder} has no layer over [CLS] (pooler.dense): is the folder whole?")
+    return weights
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from repro import data
+from repro.data.senteval import keep_for
 from repro.evaluation.classify import score_classification
 from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
@@ -27,6 +28,7 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
     """Scored pairs for the kind `sts`, a labelled set for `classification`, with the options of
     `repro.data.load`.
     """
+    keep_for(options.get("source"))
     if kind == "sts":
         pairs = data.load(dataset, split=split, **options)
         if not isinstance(pairs, data.ScoredPairs):

@@ -60,9 +60,16 @@ def trained_line(sweep: Sweep, two_step: TwoStep | None = None) -> str:
     )
 
 
-def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: Any) -> pd.DataFrame:
+def dims_rows(
+    sweep: Sweep,
+    tasks: Mapping[str, Task],
+    store: Store,
+    *,
+    protocol: str = "logreg",
+    **shared: Any,
+) -> pd.DataFrame:
     """Score of every task for every trained dim, in both readouts, and what each dim changes from
-    every wider one.
+    every wider one; labelled tasks are judged by the classifier of a `protocol`.
 
     A change is a row of metric `…_change` and setting `from <wider dim>`, of the pooler's readout,
     paired over items (Figure 2).
@@ -72,7 +79,7 @@ def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: A
     lines = [Line(END_TO_END, d, sweep.embeddings(d, d), readout="pooler") for d in dims]
     lines += [Line(END_TO_END, d, sweep.embeddings(d)) for d in dims]
     for name, task in tasks.items():
-        judged = next(by_kind(store)(lines, task, sweep.config.seed))
+        judged = next(by_kind(store, protocol=protocol)(lines, task, sweep.config.seed))
         rows += [
             {
                 "dataset": name,

@@ -1,0 +1,202 @@
+"""The profile `paper` on the pages of the five documents: parameters, networks, what it takes."""
+
+import sys
+
+import papermill
+import pytest
+
+from repro.book import notebook
+from repro.data import DATASETS
+from repro.models import pretrained
+from repro.paths import project_root
+from repro.printed import (
+    NETWORKS,
+    completed,
+    cost_of,
+    cost_table,
+    gated,
+    memory_of,
+    printed_run,
+    printed_runs,
+    seconds_of,
+    told_before,
+)
+from repro.report.page import Page
+from repro.rows import recorded_rows
+from repro.settings import ANGLE_PRESETS, LoraConfig
+from repro.types import InputError
+from rivals import SystemConfig
+
+DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
+PAGES = sorted(
+    page
+    for page in (project_root() / "notebooks").glob("*.md")
+    if page.stem.startswith(tuple(f"{name}_" for name in DOCUMENTS))
+)
+SWEPT = {"profile": "paper"}
+
+
+@pytest.fixture
+def online(monkeypatch):
+    """The hub has every network's notes, and SentEval's text."""
+    monkeypatch.setattr("repro.data.senteval.keep", lambda: [])
+    monkeypatch.setattr(pretrained, "notes_of", lambda name: None)
+    monkeypatch.setattr("repro.models.folders.notes_of", _absent)
+
+
+def _absent(name):
+    raise InputError(f"{name} is not in the hub's cache on this machine")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_of_a_document_has_a_printed_configuration_that_it_can_take(page):
+    runs = [run for run in printed_runs() if run.page == page.stem]
+    declared = notebook.parameters_of(page)
+    assert runs, "what the page runs under the profile paper is not said"
+    for run in runs:
+        values = notebook.validate(declared, run.parameters)
+        assert {*values.get("datasets", []), *run.reads} <= set(DATASETS)
+        assert set(run.lacks) <= set(declared)
+        assert set(run.networks) <= set(pretrained.COMMITS), "a network that is not pinned"
+        assert cost_of(run).disk > 0
+        assert run.over in ("", *NETWORKS)
+
+
+def test_what_the_reader_gives_wins_and_other_profiles_keep_their_own():
+    page = "wang_table2_two_step_sbert"
+    assert completed(page, {"seed": 1}) == {"seed": 1}
+    assert completed(page, {"profile": "gpu", "seed": 1}) == {"profile": "gpu", "seed": 1}
+    assert completed("playground", SWEPT) == SWEPT
+    printed = completed(page, SWEPT)
+    assert (printed["backbone"], printed["batch_size"], printed["max_length"]) == (
+        "roberta-base",
+        64,
+        128,
+    )
+    assert completed(page, SWEPT | {"batch_size": 8}) == printed | {"batch_size": 8}
+
+
+def test_a_page_with_several_printed_networks_takes_what_is_printed_for_the_one_given():
+    page = "ese_figure3_depth_by_dim"
+    usual = completed(page, SWEPT)
+    other = completed(page, SWEPT | {"backbone": "meta-llama/Llama-2-7b-hf"})
+    assert (usual["backbone"], usual["batch_size"]) == ("BAAI/bge-base-en-v1.5", 128)
+    assert (other["batch_size"], other["size"], usual["size"]) == (32, 128, 128)
+
+
+def test_a_run_and_plain_papermill_hand_over_the_printed_values(tmp_path, monkeypatch, online):
+    page = project_root() / "notebooks" / "wang_table4_classification.md"
+    handed = {}
+    monkeypatch.setattr(
+        papermill, "execute_notebook", lambda *_, parameters, **__: handed.update(parameters)
+    )
+    notebook.run(page, tmp_path / "out.ipynb", SWEPT | {"dims": [16]})
+    assert (handed["protocol"], handed["fit_sentences"], handed["dims"]) == (
+        "senteval",
+        [2000],
+        [16],
+    )
+    checked = notebook.read(notebook.to_ipynb(page, tmp_path)).cells
+    (line,) = [cell.source for cell in checked if "check_parameters(" in cell.source]
+    main = type("Main", (), {"__annotations__": {}})()
+    cell = next(cell.source for cell in checked if "parameters" in cell.metadata.get("tags", []))
+    exec(cell, vars(main))
+    main.profile, main.dims = "paper", [16]
+    main.In = [cell, '# Parameters\nprofile = "paper"\ndims = [16]']
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    exec(line, {})
+    assert (main.protocol, main.fit_sentences, main.dims) == ("senteval", [2000], [16])
+
+
+def test_what_cannot_be_had_is_said_before_anything_is_trained(monkeypatch, online, capsys):
+    printed = completed("ese_table3_rag", SWEPT)
+    assert list(told_before("ese_table3_rag", printed | {"reference": None})) == []
+    changed = told_before("ese_table3_rag", printed | {"reference": None, "questions": 20})
+    assert "other values were given: questions" in next(changed)
+    words = completed("sbertlp_table2_knn", SWEPT) | {"fasttext": "a.vec", "vectors": None}
+    (said,) = told_before("sbertlp_table2_knn", words)
+    assert "no hub that is read has it; left out without `-p vectors" in said
+    monkeypatch.setattr(pretrained, "notes_of", _absent)
+    with pytest.raises(InputError) as error:
+        Page("ese_table3_rag", "ese_table3", profile="paper", parameters=printed)
+    for part in (
+        "nothing was trained",
+        "bge-base-en-v1.5 is not",
+        "accept a licence",
+        "-p generator",
+    ):
+        assert part in str(error.value)
+    given = {**printed, "backbone": "/a/folder", "generator": None}
+    Page("ese_table3_rag", "ese_table3", profile="paper", parameters=given)
+    assert "not as printed (ESE, Table 3)" in capsys.readouterr().err
+
+
+def test_trainings_of_the_papers_are_set_as_printed(online):
+    def trained(page, network, **changes):
+        parameters = completed(page, SWEPT | {"backbone": network})
+        changes |= {"sentences": parameters.get("sentences")}
+        asked = Page(page, "x", "paper", "hub", parameters=parameters)
+        return asked.settings(backbone=network, **changes)
+
+    simcse = {"bert-base-uncased": (64, 3e-5), "bert-large-uncased": (64, 1e-5)}
+    simcse |= {"roberta-base": (512, 1e-5), "roberta-large": (512, 3e-5)}
+    for network, settings in simcse.items():
+        chosen = trained("wang_figure3_loss_decomposition", network)
+        train = chosen.train
+        assert (train.batch_size, train.learning_rate) == settings, network
+        assert (train.pooling, train.temperature, train.max_length, train.epochs) == (
+            "cls",
+            0.05,
+            32,
+            1,
+        )
+        assert (train.sentences, train.mask_duplicates) == (1_000_000, False)
+        assert chosen.step_two.batch_size == train.batch_size
+    nli = trained("wang_table2_two_step_sbert", "roberta-base", objective="nli")
+    assert (nli.train.batch_size, nli.step_two.batch_size, nli.train.learning_rate) == (
+        64,
+        64,
+        2e-5,
+    )
+    assert (nli.train.warmup, nli.train.max_length, nli.train.pooling) == (0.1, 128, "cls")
+    for network in printed_run("ese_table1_sts").networks:
+        ese = trained("ese_table1_sts", network, objective="ese").train
+        decoder = "Qwen" in network
+        assert (ese.learning_rate, ese.max_length) == (2e-4 if decoder else 5e-5, 75)
+        assert (ese.examples, ese.angle) == ("triples", ANGLE_PRESETS["ese_readme"])
+        assert (ese.pooling, ese.bidirectional) == ("mean" if decoder else "cls", decoder)
+        assert ese.lora == (LoraConfig(32, 32, 0.1) if decoder else None)
+        assert (ese.espresso.alpha, ese.espresso.beta) == (1, 1)
+
+
+def test_the_table_of_what_the_papers_take_is_the_books():
+    assert cost_table() in (project_root() / "book" / "reproduce.md").read_text(encoding="utf-8")
+
+
+def test_hours_memory_and_disk_follow_from_shapes_and_one_timed_run():
+    rows = recorded_rows("raw_network").query("metric == 'tokens_seen'")
+    whole = rows["value"].max()
+    assert seconds_of("roberta-base", whole, 3) == pytest.approx(240 * 12 * 768**2 / (6 * 384**2))
+    base, large = (
+        memory_of(name, 64, 32, trained=True) for name in ("roberta-base", "roberta-large")
+    )
+    assert 16 * 0.125 < base < large < 16
+    assert memory_of("meta-llama/Llama-2-7b-hf", 1, 1, trained=True) == pytest.approx(27, abs=0.1)
+    figure, table = (
+        printed_run(f"wang_{name}") for name in ("figure2_dimensions", "table1_two_step_simcse")
+    )
+    assert cost_of(figure).gpu_hours / cost_of(table).gpu_hours == pytest.approx(11 / 8, rel=0.01)
+
+
+def test_every_line_of_the_table_has_its_command_and_names_weights_that_are_gated():
+    lines = cost_table().splitlines()[2:]
+    for line, run in zip(lines, printed_runs(), strict=True):
+        told_gated = line.replace(" \\| ", "").split(" | ")[6]
+        needed = {*run.networks, run.values.get("generator")} & set(gated())
+        assert (run.command in line, told_gated) == (True, ", ".join(needed) or "–")
+
+
+def test_systems_of_the_papers_learn_from_all_there_is():
+    assert SystemConfig("hub", profile="paper").size > DATASETS["nli"].sizes["train"]
+    assert SystemConfig("local").size == 4_800
+    assert SystemConfig("hub", profile="paper", sentences=7).size == 7
