@@ -415,7 +415,7 @@ def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sente
     assert "threads is 99999: expected 1 to 1024" in said
     monkeypatch.setenv("REPRO_THREADS", "9999")
     said = repro(f"pretrain --corpus {corpus} --output mini", ends=2).err
-    assert "REPRO_THREADS is '9999': expected a number of cores up to 1024" in said
+    assert "threads is 9999: expected 1 to 1024" in said
 
 
 def test_pretrain_overwrites_no_other_network_and_no_edited_file(

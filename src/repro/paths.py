@@ -128,9 +128,9 @@ def _is_disk_full(error: Exception) -> bool:
     )
 
 
-def writable_file(path: Path, *inputs: Path | str, begins: bytes = b"") -> Path:
+def writable_file(path: Path, *inputs: Path | str) -> Path:
     """The file that an output's name stands for, links followed; refuses what renaming over it
-    would destroy: an input, what is no file, and a file that does not begin as such outputs do.
+    would destroy.
     """
     real = Path(os.path.realpath(path))
     if real.exists() and any(os.path.exists(each) and real.samefile(each) for each in inputs):
@@ -139,12 +139,6 @@ def writable_file(path: Path, *inputs: Path | str, begins: bytes = b"") -> Path:
     if real.is_symlink() or (real.exists() and not real.is_file()):
         what = "a folder" if real.is_dir() else "no regular file"
         raise InputError(f"{path} is {what}: give the name of a file, there already or not")
-    if real.exists() and begins:
-        with real.open("rb") as file:
-            if file.read(len(begins)) not in (begins, b""):
-                raise InputError(
-                    f"{path} is there and holds something else: give another name, or move it"
-                )
     return real
 
 

@@ -44,10 +44,6 @@ def make_rng(seed: int, component: str, *keys: object) -> np.random.Generator:
     return np.random.default_rng(derive_seed(seed, component, *keys))
 
 
-MOST_THREADS = 1024
-"""More than a machine has cores: it would only stand still while they are started."""
-
-
 def cpu_count() -> int:
     """Cores this process may use; `REPRO_THREADS` overrides it, 0 there meaning 1.
 
@@ -55,9 +51,8 @@ def cpu_count() -> int:
         InputError: where `REPRO_THREADS` is set to something else.
     """
     if given := os.environ.get("REPRO_THREADS"):
-        # `isdigit` would let ² through
-        if not re.fullmatch("[0-9]{1,4}", given.strip()) or int(given) > MOST_THREADS:
-            expected = f"expected a number of cores up to {MOST_THREADS}, or leave it unset"
+        if not re.fullmatch("[0-9]{1,4}", given.strip()):  # `isdigit` would let ² through
+            expected = "expected a number of cores up to 9999, or leave it unset"
             raise InputError(f"REPRO_THREADS is {given!r}: {expected}")
         return max(1, int(given))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

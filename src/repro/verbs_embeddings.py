@@ -100,7 +100,8 @@ def encode(asked: Encoding) -> int:
     from repro.types import unit_rows
 
     texts, dim = asked.texts, asked.dim
-    writable_file(asked.output, texts, begins=NPY)
+    writable_file(asked.output, texts)
+    _refuse_others(asked.output, NPY)
     lines = data.stream(str(texts), data.column_names(asked.columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
@@ -217,7 +218,8 @@ def evaluate(asked: Evaluation) -> int:
     from repro.runs.evaluate import encoder_rows, load_task
 
     if asked.rows is not None:
-        writable_file(asked.rows, asked.data, begins=PARQUET)
+        writable_file(asked.rows, asked.data)
+        _refuse_others(asked.rows, PARQUET)
     judged = load_task(
         asked.data,
         asked.task,
@@ -274,7 +276,8 @@ def reduce(
 
     from repro.reducers import Truncate, make_reducer
 
-    writable_file(output, input, *fit_on, begins=NPY)
+    writable_file(output, input, *fit_on)
+    _refuse_others(output, NPY)
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]
@@ -458,3 +461,13 @@ def fitted_layer(network: Any, note: Mapping[str, Any], layer: int | None) -> in
         way_out = "leave --layer out, or fit a reducer on that one"
         raise InputError(f"--layer {asked}: {fitted}; {way_out}")
     return note.get("layer")
+
+
+def _refuse_others(path: Path, begins: bytes) -> None:
+    """Refuse to write over a file that does not begin as such outputs do: it is somebody else's."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(begins)) not in (begins, b""):
+                raise InputError(
+                    f"{path} is there and holds something else: give another name, or move it"
+                )

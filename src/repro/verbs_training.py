@@ -40,6 +40,7 @@ else:  # what may be chosen is what there is
     Preset = Literal[tuple(ANGLE_PRESETS)]
     Form = Literal[tuple(ESPRESSO_FORMS)]
 ObjectiveName: TypeAlias = Annotated[str, Menu("repro.objectives", "OBJECTIVES")]
+MOST_THREADS = 1024  # more than machines have cores; so many more would stop one
 CARD = "card.json"  # beside a network of our own: how it was made
 DIM = 128  # pooler size, and ESE's compressed size, where none is given
 TRAINED = (
@@ -317,7 +318,7 @@ def pretrain(asked: Pretraining) -> int:
     from repro.digests import digest
     from repro.paths import read_json
     from repro.rows import hardware
-    from repro.seeding import MOST_THREADS, cpu_count
+    from repro.seeding import cpu_count
     from repro.store import Store
     from repro.training import mlm
 
