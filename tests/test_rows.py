@@ -25,6 +25,24 @@ def some(value=0.5, **shared):
     )
 
 
+def test_a_row_says_the_form_of_its_texts_by_where_they_come_from():
+    said = {
+        source: make_rows([{"value": 1.0}], data_source=source)["text"].iloc[0]
+        for source in ("local", "hub", "microworld")
+    }
+    assert said["local"] == "senteval" and said["hub"] == "raw" and pd.isna(said["microworld"])
+    assert make_rows([{"value": 1.0, "text": "raw"}], data_source="local")["text"].iloc[0] == "raw"
+
+
+def test_rows_recorded_before_a_column_was_kept_are_read_with_none_in_it(tmp_path):
+    rows = some()
+    rows.drop(columns=["resamples", "text"]).to_parquet(tmp_path / "e.parquet", index=False)
+    read = read_rows(tmp_path / "e.parquet")
+    assert tuple(read.columns) == COLUMNS
+    assert read[["resamples", "text"]].isna().all(axis=None)
+    assert read["resamples"].dtype == "Int64"
+
+
 def test_every_row_has_the_schema_and_its_provenance_whatever_is_there():
     frame = some()
     assert tuple(frame.columns) == COLUMNS and frame["dim"].tolist() == [8, 16]

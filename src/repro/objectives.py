@@ -177,6 +177,12 @@ TOLD_APART = (
 """Settings that are columns of a row by their own names."""
 
 
+def trained_columns(config: TrainConfig) -> dict[str, Any]:
+    """The columns of a row that say how an encoder was trained, beside others that its line has."""
+    kept = columns_of(config)
+    return {name: kept[name] for name in ("config", *TOLD_APART[2:])}
+
+
 def columns_of(config: TrainConfig) -> dict[str, Any]:
     """The columns of a row that tell trainings apart; `config` names all of the configuration but
     seed and dim.

@@ -73,6 +73,7 @@ IDENTITY = (
     "batch_size",
     "max_length",
     "n_judged",
+    "resamples",
     "text",
     "neighbours",
     "views",
@@ -85,6 +86,8 @@ these columns.
 COLUMNS = (*SCHEMA, *IDENTITY)
 # Columns that name a number; a second number with the same key replaces the first
 KEY = (*NAMES, "config")
+TEXT_FORMS = {"local": "senteval", "hub": "raw"}
+"""The form of a benchmark's texts by where they come from, unless a row says another."""
 KINDS = {
     **dict.fromkeys(COLUMNS, "string"),
     **dict.fromkeys(
@@ -95,7 +98,7 @@ KINDS = {
         ("layer", "dim", "seed", "n_train", "batch_size", "max_length", "n_judged"),
         "Int64",
     ),
-    **dict.fromkeys(("neighbours", "views"), "Int64"),
+    **dict.fromkeys(("neighbours", "views", "resamples"), "Int64"),
 }
 """What a column holds, also where all of it is missing."""
 PARSED = (
@@ -195,7 +198,8 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     names = frame["backbone"].map(
         lambda name: Path(name).name if Path(name).is_absolute() else name, "ignore"
     )
-    return frame.assign(backbone=names.astype("string"))
+    texts = frame["text"].fillna(frame["data_source"].map(TEXT_FORMS))
+    return frame.assign(backbone=names.astype("string"), text=texts.astype("string"))
 
 
 def provenance() -> dict[str, Any]:

@@ -233,7 +233,7 @@ def evaluate(asked: Evaluation) -> int:
     how: dict[str, Any] = {"readout": "encoder" if line else asked.readout, "line": line}
     for name in ("dims", "layers", "aggregate", "protocol", "seed"):
         how[name] = getattr(asked, name)
-    frame = encoder_rows(network, asked.encoder, judged, **how)
+    frame = encoder_rows(network, asked.encoder, judged, **how).assign(text=asked.text)
     say(
         f"{asked.encoder} on {asked.data} ({frame['data_source'].iloc[0]}, "
         f"{frame['setting'].iloc[0]}), live, x100:"

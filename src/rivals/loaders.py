@@ -26,6 +26,7 @@ from repro.models.backbone import load_backbone
 from repro.models.encoder import Encoder, Transformed, load_modules
 from repro.models.pretrained import MINILM, READ, default_device
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
+from repro.objectives import trained_columns
 from repro.rows import make_rows
 from repro.runs.cell import recipe_rows, train_cell
 from repro.runs.encoders import Named, encode_once, states_identity
@@ -193,7 +194,9 @@ def sbert(system: System, config: SystemConfig, store: Store) -> Named:
     """
     pairs = training_pairs(config)
     cell = train_cell(sbert_settings(config, len(pairs)), store)
-    return Named(system.name, lambda: cell.encoder, cell.key, config.backbone, len(pairs))
+    read = trained_columns(cell.config)
+    named = (system.name, lambda: cell.encoder, cell.key, config.backbone, len(pairs))
+    return Named(*named, read=read)
 
 
 def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from repro.evaluation.shared import shared_weights, spearman_with
-from repro.evaluation.stats import Score, bootstrap_mean, percentiles
+from repro.evaluation.stats import RESAMPLES, Score, bootstrap_mean, percentiles
 from repro.methods import MAJORITY
 from repro.runs import lines as suite
 from repro.sets import LabelledTexts, ScoredPairs, all_texts
@@ -91,6 +91,18 @@ def test_the_bootstrap_turns_with_the_seed():
     for tasks, scorer in ((TASKS, suite.similarity), (sorted_one, suite.accuracy(classify))):
         first, again, other = (rows_of(tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
         assert first.equals(again) and not first.equals(other)
+
+
+def test_rows_say_how_many_resamples_there_are_and_how_an_encoder_was_trained_and_is_read():
+    told = {"pooling": "mean", "learning_rate": 1e-5, "max_length": 32, "config": "c"}
+    lines = [replace(LINES[0], read=told), LINES[1]]
+    shared = {"experiment": "e", "data_source": "made", "seed": 0}
+    versus = [lambda a, b: a.method == "A"]
+    rows = suite.score_rows(lines, TASKS, suite.similarity, contrasts=versus, **shared)
+    assert (rows["resamples"] == RESAMPLES).all()
+    own = rows[rows["method"] == "A"]
+    assert own[list(told)].drop_duplicates().to_dict("records") == [told]
+    assert rows[rows["method"] == "B"][list(told)].isna().all(axis=None)
 
 
 def test_an_average_of_tasks_that_share_all_items_is_no_surer_than_one_of_them():

@@ -3,9 +3,10 @@ once, kept by text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.torch import load_file
@@ -18,6 +19,7 @@ from repro.models.pooling import Pooler
 from repro.models.pretrained import MINILM, identity, locate
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.models.wordllama import WORDLLAMA, WordLlama, wordllama_identity
+from repro.objectives import trained_columns
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.lines import TextTable
 from repro.sets import DataSet, all_texts
@@ -200,6 +202,8 @@ class Named:
     backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
     # Texts or pairs that this book trained or fitted it on; None where it came as it is
     n_train: int | None = None
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that say how it was trained and is read, as far as that is known."""
 
     def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
         """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store
@@ -229,7 +233,8 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
         if name == TRAINED:
             config = replace(profile.train, dim=hidden_dim_of(profile.train))
             (cell,) = train_all([config], store)
-            yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
+            made, read = partial(getattr, cell, "encoder"), trained_columns(config)
+            yield Named(f"{config.backbone} + SimCSE", made, cell.key, read=read)
         elif name == USE:
             yield Named(USE, UniversalSentenceEncoder, use_identity())
         elif name == WORDLLAMA:
@@ -240,7 +245,9 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
         else:
             pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
             load = partial(SentenceEncoder.load, name, pooling=pooling)
-            yield Named(last_part(name), load, states_identity(name, pooling))
+            identity_of = states_identity(name, pooling)
+            read = {"pooling": pooling} if pooling else {}
+            yield Named(last_part(name), load, identity_of, read=read)
 
 
 def last_part(name: str) -> str:

@@ -27,7 +27,14 @@ from repro.evaluation.shared import (
     shared_weights,
     spearman_with,
 )
-from repro.evaluation.stats import Resampled, Score, bootstrap_mean, mean_draws, spearman_draws
+from repro.evaluation.stats import (
+    RESAMPLES,
+    Resampled,
+    Score,
+    bootstrap_mean,
+    mean_draws,
+    spearman_draws,
+)
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
@@ -73,6 +80,8 @@ class Line:
     readout: str = "encoder"
     backbone: str | None = None  # Named only where lines differ in it
     n_train: int | None = None  # Said only where lines differ in it
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that say how its encoder was trained and is read, as far as that is known."""
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -83,6 +92,7 @@ class Line:
             "readout": self.readout,
             "setting": self.setting,
         }
+        named |= self.read
         differing = {"backbone": self.backbone, "n_train": self.n_train}
         return named | {name: value for name, value in differing.items() if value is not None}
 
@@ -385,9 +395,10 @@ def _rows_of(
     contrasts: Sequence[Callable[[Line, Line], bool]],
 ) -> Iterator[dict[str, Any]]:
     """What the majority class gives, the score of every line, and leads, all by one metric."""
-    scores, metric = judged.scores, {"metric": judged.metric}
+    scores, metric = judged.scores, dict[str, Any](metric=judged.metric)
     if judged.floor is not None:
         yield {"method": MAJORITY, **metric, "value": judged.floor}
+    metric["resamples"] = len(scores.draws) if isinstance(scores, Resampled) else RESAMPLES
     for k, line in enumerate(lines):
         yield {**line.columns, **metric, **scores[k].columns}
     for (a, first), (b, second) in permutations(enumerate(lines), 2):
@@ -397,6 +408,7 @@ def _rows_of(
                 "setting": second.setting or first.setting,
                 "dim": first.dim,
                 "metric": f"{judged.metric}_lead",
+                "resamples": metric["resamples"],
             }
             yield {**second.columns, **lead, **(scores[a] - scores[b]).columns}
 

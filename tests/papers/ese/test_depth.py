@@ -272,6 +272,14 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
     )
 
 
+def test_rows_of_a_trained_line_say_how_it_was_trained(trained):
+    own = next(line for line in trained if line.cell)
+    config = own.cell.config
+    for name in ("pooling", "learning_rate", "batch_size", "max_length"):
+        assert own.columns[name] == getattr(config, name)
+    assert own.columns["config"] and own.columns["method"] == own.name
+
+
 def test_the_average_is_of_all_seven_or_of_none_and_a_text_passes_once(scored, sets, store):
     each = [scored.scores[name].value for name in ese.SEVEN_SETS]
     np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))

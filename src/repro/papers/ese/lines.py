@@ -31,6 +31,7 @@ from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
+from repro.objectives import trained_columns
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
 from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
@@ -58,7 +59,8 @@ class LayeredEncoder(Named):
     @property
     def columns(self) -> dict[str, Any]:
         """Columns of its rows; `n_train` counts training pairs, none for the untouched backbone."""
-        return {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
+        named = {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
+        return named | (trained_columns(self.cell.config) if self.cell else {})
 
     def less(self, rival: "LayeredEncoder", sign: str = "−") -> dict[str, Any]:
         """Columns of the rows that compare it with another line, as in `ESE − RAW`."""
@@ -132,7 +134,7 @@ def trained_lines(configs: dict[str, TrainConfig], store: Store) -> list[Layered
             cell.key,
             config.backbone,
             config.sentences,
-            cell,
+            cell=cell,
         )
         for (name, config), cell in zip(
             configs.items(),
@@ -190,6 +192,7 @@ class LayerScores:
 
     def by_size(self, scores: Resampled, **common: Any) -> Rows:
         """A row for every size of some scores (dims,)."""
+        common |= {"resamples": len(scores.draws)}
         yield from ({**common, "dim": dim, **scores[i].columns} for i, dim in enumerate(self.dims))
 
     def at(self, layers: Sequence[int], scores: Resampled, dataset: str, **common: Any) -> Rows:

@@ -150,6 +150,7 @@ def encode_systems(
             table,
             backbone=backbone,
             n_train=system.n_train,
+            read=system.read,
         )
     return lines
 

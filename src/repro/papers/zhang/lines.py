@@ -209,7 +209,7 @@ def lines_of(
     def line(method: str, dim: int, Ys: Iterable[Array], setting: str = "") -> Line:
         tables = [TextTable(index, Y) for index, Y in zip(indices, Ys, strict=True)]
         by_task = dict(zip(task.folds, tables, strict=True)) if task.folds else tables[0]
-        return Line(method, dim, by_task, setting, backbone=encoder.name)
+        return Line(method, dim, by_task, setting, backbone=encoder.name, read=encoder.read)
 
     yield line(FULL_SIZE, full, X)
     for way in ways:
