@@ -183,7 +183,9 @@ def own_pooling(folder: Path) -> str | None:
     if not note:
         return "mean" if parts_of(folder) else None
     mode = note.get("pooling_mode")
-    modes = [theirs for theirs in MODES.values() if note.get(f"pooling_mode_{theirs}") is True]
+    modes: list[Any] = [
+        theirs for theirs in MODES.values() if note.get(f"pooling_mode_{theirs}") is True
+    ]
     if not modes:
         modes = mode if isinstance(mode, list) else [mode]
     if not modes or not {str(name) for name in modes} <= set(OURS):
