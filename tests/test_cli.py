@@ -506,3 +506,71 @@ def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     assert "BAD datasets" in repro("doctor --repair", ends=1).out, (
         "which moving artefacts aside does not mend"
     )
+
+
+BEIR = {
+    "corpus.jsonl": [
+        {"_id": "d1", "title": "Horses", "text": "the horse sleeps", "metadata": {}},
+        {"_id": "d2", "title": "", "text": "a cook thanked the driver", "metadata": {}},
+        {"_id": "d3", "title": "Rain", "text": "it rained in the old town", "metadata": {}},
+    ],
+    "queries.jsonl": [
+        {"_id": "q1", "text": "the horse sleeps", "metadata": {}},
+        {"_id": "q2", "text": "a cook thanked the driver", "metadata": {}},
+        {"_id": "q3", "text": "judged in another split"},
+    ],
+}
+
+
+@pytest.fixture
+def beir(tmp_path):
+    """A folder in BEIR's form."""
+    folder = tmp_path / "mine"
+    (folder / "qrels").mkdir(parents=True)
+    for name, records in BEIR.items():
+        (folder / name).write_text("\n".join(map(json.dumps, records)))
+    header = "query-id\tcorpus-id\tscore"
+    (folder / "qrels" / "test.tsv").write_text(f"{header}\nq1\td1\t1\nq2\td2\t2\nq2\td3\t0\n")
+    (folder / "qrels" / "dev.tsv").write_text(f"{header}\nq3\td3\t1\n")
+    return folder
+
+
+def test_a_folder_in_beirs_form_is_searched(beir, evaluated, repro, tiny):
+    line = f"--encoder {tiny} --data {beir} --task retrieval --pooling mean"
+    out, frame = evaluated(f"{line} --dims 32 8")
+    assert frame["dim"].tolist() == [32, 32, 8, 8] and set(frame["method"]) == {"retrieval"}
+    value = frame[frame["dim"] == 32].set_index("metric")["value"]
+    assert value["ndcg@10"] == 1.0 == value["recall@10"] and "ndcg@10  100.00" in out
+    assert len(evaluated(f"{line} --split dev")[1]) == 2
+    assert (
+        "has no split 'train': it has dev, test"
+        in repro(f"evaluate {line} --split train", ends=2).err
+    )
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq9\td1\t1\n")
+    assert "judges 'q9', which is no _id of" in repro(f"evaluate {line}", ends=2).err
+
+
+def test_scores_are_written_as_mtebs_cache_has_them_an_experiment_a_size_and_layer(
+    pairs, beir, evaluated, repro, tiny, tmp_path
+):
+    line = f"--encoder {tiny} --data {pairs} --pooling mean --layers 1 2 --dims 32 8"
+    _, frame = evaluated(f"{line} --mteb {tmp_path}/cache")
+    experiments = tmp_path / "cache/results/tiny/no_revision_available/experiments"
+    names = {path.name for path in experiments.iterdir()}
+    assert names == {"dim_32__layer_1", "dim_8__layer_1", "dim_32__layer_2", "dim_8__layer_2"}
+    for row in frame.itertuples():
+        place = experiments / f"dim_{row.dim}__layer_{row.layer}"
+        result = json.loads((place / "mine.json").read_text())
+        (scores,) = result["scores"]["all"]
+        assert scores["main_score"] == scores["spearman"] == row.value
+        assert scores["spearman_interval"] == [row.ci_low, row.ci_high]
+        assert (scores["hf_subset"], scores["languages"]) == ("default", [])
+        meta = json.loads((place / "model_meta.json").read_text())
+        assert meta["experiment_kwargs"] == {"dim": row.dim, "layer": row.layer}
+    again = repro(f"evaluate {line} --mteb {tmp_path}/cache", ends=2)
+    assert "mine.json is there already" in again.err
+    retrieval = f"--encoder {tiny} --data {beir} --task retrieval --mteb {tmp_path}/other"
+    repro(f"evaluate {retrieval}")
+    (file,) = (tmp_path / "other").rglob("mine.json")
+    (scores,) = json.loads(file.read_text())["scores"]["test"]
+    assert file.parent.name == "dim_32" and scores["main_score"] == scores["ndcg@10"]

@@ -174,14 +174,14 @@ class Evaluation:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
         data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines,
             parquet, `-` for a pipe, a folder that `datasets` saved to disk) with columns score,
-            sentence1, sentence2 or label, text.
-        task: similarity of pairs, or a linear probe.
+            sentence1, sentence2 or label, text; or a folder in BEIR's form.
+        task: similarity of pairs, a linear probe, or whether queries find their documents.
         dims: prefix sizes; by default the full size.
         layers: read these layers (0 is the embedding output), run no further than the deepest; by
             default the last.
         readout: pooler output z or encoder state h.
         reading: how token states become embeddings.
-        split: similarity only, by default test.
+        split: of similarity and retrieval, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
         protocol: classifier of the probe: logistic regression by L-BFGS, or SentEval's own.
@@ -189,13 +189,15 @@ class Evaluation:
             microworld.
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file; by default none.
+        mteb: also write the scores to this folder as MTEB's result cache has them, an experiment a
+            size and layer; by default not.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating
             sentence1=Left.
     """
 
     encoder: str
     data: str
-    task: Literal["sts", "classification"] = "sts"
+    task: Literal["sts", "classification", "retrieval"] = "sts"
     dims: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--dim"])] = ()
     layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = ()
     readout: Literal["pooler", "encoder"] = "pooler"
@@ -207,6 +209,7 @@ class Evaluation:
     source: DataSource | None = None
     seed: int = 0
     rows: Path | None = None
+    mteb: Path | None = None
     columns: tuple[str, ...] = ()
 
 
@@ -215,7 +218,7 @@ def evaluate(asked: Evaluation) -> int:
     single pass.
     """
     from repro.data import column_names, default_source
-    from repro.runs.evaluate import encoder_rows, load_task
+    from repro.runs.evaluate import encoder_rows, load_task, write_mteb
 
     if asked.rows is not None:
         writable_file(asked.rows, asked.data)
@@ -249,6 +252,10 @@ def evaluate(asked: Evaluation) -> int:
     if asked.rows is not None:
         with replacing(asked.rows) as partial:
             frame.to_parquet(partial, compression="zstd", index=False)
+    if asked.mteb is not None:
+        split = getattr(judged.judged, "split", "test")
+        written = write_mteb(frame, asked.mteb, split)
+        say(f"{len(written)} MTEB results -> {asked.mteb}")
     return 0
 
 

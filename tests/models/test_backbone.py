@@ -96,6 +96,22 @@ FAMILIES = {
     "albert, three groups": {**THREE, "embedding_size": 8, "num_hidden_groups": 3},
     "albert, two blocks in one group": {**SIZES, "embedding_size": 8, "inner_group_num": 2},
     "modernbert": {**SIZES, "pad_token_id": 0},
+    "electra": {**SIZES, "embedding_size": 8},
+    "deberta-v2": SIZES,
+    "nomic_bert": SIZES,
+    "big_bird": {**SIZES, "attention_type": "original_full"},
+    "mobilebert": {
+        **SIZES,
+        "embedding_size": 8,
+        "intra_bottleneck_size": 8,
+        "initializer_range": 0.3,
+    },
+    "opt": {**SIZES, "ffn_dim": 24, "word_embed_proj_dim": 16},
+    "phi": SIZES,
+    "gpt_neox": SIZES,
+    "qwen3": GEMMA,
+    "gemma2": GEMMA,
+    "mistral": GEMMA,
     "gemma3_text": GEMMA,
     "gemma3_text, both ways": {**GEMMA, "use_bidirectional_attention": True},
     "gpt2": {"vocab_size": 60, "n_embd": 16, "n_layer": 2, "n_head": 2},
@@ -103,7 +119,8 @@ FAMILIES = {
     "t5": {"vocab_size": 60, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2},
     "t5, one block": {"vocab_size": 60, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 1},
 }
-CAUSAL = {"llama", "qwen2", "gemma3_text", "gpt2", "bloom"}
+CAUSAL = {"llama", "qwen2", "gemma3_text", "gpt2", "bloom", "opt", "phi", "gpt_neox", "qwen3"}
+CAUSAL |= {"gemma2", "mistral"}
 UNCUT = {"albert, two blocks in one group", "t5, one block"}
 
 

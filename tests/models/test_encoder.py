@@ -119,9 +119,13 @@ def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(enco
         encoder.encode(["a"], readout="cls")
     with pytest.raises(
         InputError,
-        match="unknown pooling 'max': choose one of cls, mean, last, avg_first_last",
+        match=r"unknown pooling 'first': choose one of cls, mean, last, max, .*, avg_first_last",
     ):
-        SentenceEncoder.load(tiny, pooling="max")
+        SentenceEncoder.load(tiny, pooling="first")
+    with pytest.raises(
+        InputError, match="unknown pooling 'avg_first_last': choose one of cls, mean"
+    ):
+        SentenceEncoder.load(tiny, pooling="cls+avg_first_last")
 
 
 @pytest.mark.parametrize("dim", [None, 5, 80])

@@ -36,6 +36,13 @@ def test_each_reads_what_it_says():
     expected = torch.stack([STATES[0].mean(0), STATES[1, :3].mean(0), STATES[2, 0]])
     torch.testing.assert_close(pooling.pool(STATES, mask, "mean"), expected)
     torch.testing.assert_close(pooling.pool(STATES, mask, "last"), STATES[[0, 1, 2], [4, 2, 0]])
+    weighted = (STATES[1, 0] + 2 * STATES[1, 1] + 3 * STATES[1, 2]) / 6
+    torch.testing.assert_close(pooling.pool(STATES, mask, "weightedmean")[1], weighted)
+    torch.testing.assert_close(pooling.pool(STATES, mask, "max")[1], STATES[1, :3].amax(0))
+    rooted = pooling.pool(STATES, mask, "mean_sqrt_len_tokens")
+    torch.testing.assert_close(rooted, expected * torch.tensor([[5.0], [3.0], [1.0]]).sqrt())
+    both = torch.cat([expected, STATES[:, 0]], dim=1)
+    torch.testing.assert_close(pooling.pool(STATES, mask, "mean+cls"), both)
     # Padded on the left
     torch.testing.assert_close(pooling.pool(STATES, mask.flip(1), "last"), STATES[:, 4])
 

@@ -5,8 +5,10 @@ What is known about a dataset before it is read stands in `assets/datasets.toml`
 each. A user's table says by its column names what it is: score, sentence1, sentence2 are graded
 pairs; label, text are labelled texts; label, sentence1, sentence2 are labelled pairs; any other
 table with a column `text` (or any .txt file, one sentence per line) is a corpus. The columns split
-and subset are optional, and further ones are not read. A file without a split column is one split:
-it answers to `all` and, so that it can stand where a benchmark stands, to `test`.
+and subset are optional, and further ones are not read. A folder with `corpus.jsonl`,
+`queries.jsonl` and `qrels`, as BEIR's and many of MTEB's have, is retrieval. A file without a split
+column is one split: it answers to `all` and, so that it can stand where a benchmark stands, to
+`test`.
 """
 
 import atexit
@@ -201,6 +203,8 @@ def load_file(
     Without a split: test, the only one, or all.
     """
     path = _file(given, columns)
+    if (path / CORPUS).is_file():
+        return _beir(path, split)
     known = ending(path) if ending(path) in (".txt", *ENDINGS) and not path.is_dir() else ""
     name = Path(path.name.removesuffix(".gz")).stem if known else path.name.removesuffix(".gz")
     if known == ".txt":
@@ -246,6 +250,8 @@ def tell_titles(path: Path) -> None:
 def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
     path = _file(given, columns)
+    if (path / CORPUS).is_file():
+        return tuple(_qrels_of(path))
     return (
         ("all",)
         if ending(path) == ".txt" and not path.is_dir()
@@ -382,6 +388,49 @@ def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
         qrels,
         queries.texts("answer"),
     )
+
+
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+"""What a folder in BEIR's form holds: two tables, and a folder with a table for each split."""
+JUDGED = {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}
+"""Our columns of these tables → BEIR's."""
+
+
+def _beir(folder: Path, split: str | None) -> Retrieval:
+    """The queries that one split of a folder in BEIR's form judges, and all of its documents."""
+    qrels_of = _qrels_of(folder)
+    split = split or ("test" if "test" in qrels_of else next(iter(qrels_of)))
+    if split not in qrels_of:
+        raise InputError(f"{folder} has no split {split!r}: it has {', '.join(qrels_of)}")
+    judged = Table(qrels_of[split], JUDGED, tuple(JUDGED))
+    qrels: dict[str, dict[str, int]] = {}
+    cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
+    for query, document, relevance in zip(*cells, strict=True):
+        qrels.setdefault(query, {})[document] = int(relevance)
+    corpus, queries = (Table(folder / name, needed=("_id", "text")) for name in (CORPUS, QUERIES))
+    texts = dict(zip(queries["_id"], queries.texts("text"), strict=True))
+    if unknown := sorted(qrels.keys() - texts.keys()):
+        raise InputError(
+            f"{judged.path} judges {unknown[0]!r}, which is no _id of {folder / QUERIES}"
+        )
+    return Retrieval(
+        folder.name,
+        "local",
+        tuple(qrels),
+        tuple(texts[query] for query in qrels),
+        tuple(corpus["_id"]),
+        corpus.texts("text"),
+        qrels,
+        split=split,
+    )
+
+
+def _qrels_of(folder: Path) -> dict[str, Path]:
+    """The tables of a folder in BEIR's form that say what is relevant, by split."""
+    tables = sorted((folder / QRELS).glob("*.tsv"))
+    if not tables:
+        raise InputError(f"{folder / QRELS} has no .tsv file: expected one a split, as BEIR has")
+    return {table.stem: table for table in tables}
 
 
 class CheckRow(NamedTuple):

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.folders import prompt_of, read_encoder, write_encoder
-from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
+from repro.models.folders import leaves_prompt_out, prompt_of, read_encoder, write_encoder
+from repro.models.pooling import AVG_FIRST_LAST, Head, Pooler, pool, poolings_of
 from repro.seeding import one_thread_each
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, one_of, unit_rows
@@ -94,12 +94,13 @@ class SentenceEncoder(nn.Module):
         pooler: Head | None = None,
     ) -> None:
         super().__init__()
-        self.backbone, self.hidden_dim = backbone, backbone.hidden_dim
-        self.pooling = one_of(pooling, NAMES, "pooling")
-        self.pooler = pooler
+        self.backbone, self.pooling, self.pooler = backbone, pooling, pooler
+        self.hidden_dim = len(poolings_of(pooling)) * backbone.hidden_dim
         if pooling == AVG_FIRST_LAST:
             backbone.layer_index(1)
         self.prompt = ""
+        self.leaves_prompt_out = False
+        """Whether the pooling reads no token of the prompt, as INSTRUCTOR's does."""
         self.texts_encoded = 0
         self.texts_truncated = 0
         self._warned: set[str] = set()
@@ -125,7 +126,8 @@ class SentenceEncoder(nn.Module):
             name_or_path: `repro-tiny`, `all-MiniLM-L6-v2`, a local folder or a hub id.
             dim: size of a fresh pooler; None keeps what follows the pooling in the folder, if
                 anything does.
-            pooling: `cls`, `mean`, `last`, `avg_first_last`; None takes the one the folder records,
+            pooling: `cls`, `mean`, `last`, `max`, `weightedmean`, `mean_sqrt_len_tokens`, several
+                of these joined by `+`, or `avg_first_last`; None takes the one the folder records,
                 else `cls`, or `last` of a causal decoder. Another than the folder records leaves
                 out what follows it there.
             activation: of a fresh pooler, `tanh` or `identity`.
@@ -152,16 +154,19 @@ class SentenceEncoder(nn.Module):
             final_norm=final_norm,
         )
         if dim is not None:
-            head = Pooler(backbone.hidden_dim, dim, activation=activation).initialise(seed)
+            width = len(poolings_of(pooling)) * backbone.hidden_dim
+            head = Pooler(width, dim, activation=activation).initialise(seed)
         encoder = cls(backbone, pooling=pooling, pooler=head)
         encoder.prompt = prompt_of(name_or_path, prompt)
+        encoder.leaves_prompt_out = leaves_prompt_out(name_or_path)
         return encoder.to(backbone.device).eval()
 
     def save(self, folder: Path) -> None:
         """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of
         adapters, only these.
         """
-        write_encoder(folder, self.backbone, self.pooling, self.pooler)
+        more = {"include_prompt": False} if self.leaves_prompt_out else {}
+        write_encoder(folder, self.backbone, self.pooling, self.pooler, **more)
 
     @property
     def n_layers(self) -> int:
@@ -182,10 +187,21 @@ class SentenceEncoder(nn.Module):
         """Pooled states h (B, D) of the wanted layers (by default the last), with gradient."""
         wanted = [self.n_layers] if layers is None else layers
         full = torch.ones_like(ids) if mask is None else mask
+        start = self._tokens_left_out()
         if self.pooling == AVG_FIRST_LAST:
             first, *states = self.backbone(ids, mask, [1, *wanted])
-            return [pool((first + s) / 2, full, "mean") for s in states]
-        return [pool(s, full, self.pooling) for s in self.backbone(ids, mask, wanted)]
+            return [pool(((first + s) / 2)[:, start:], full[:, start:], "mean") for s in states]
+        states = self.backbone(ids, mask, wanted)
+        return [pool(s[:, start:], full[:, start:], self.pooling) for s in states]
+
+    def _tokens_left_out(self) -> int:
+        """How many tokens of the prompt the pooling passes over; a special one at its end is the
+        text's.
+        """
+        if not self.leaves_prompt_out or not self.prompt:
+            return 0
+        prompt = self.backbone.tokenizer.encode(self.prompt)
+        return len(prompt.ids) - prompt.special_tokens_mask[-1]
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Both readouts of a batch of token ids (B, T): h (B, D) and z (B, dim)."""
@@ -270,8 +286,9 @@ class SentenceEncoder(nn.Module):
     def _token_ids(self, texts: Sequence[str], places: Sequence[int]) -> list[list[int]]:
         """Token ids of the texts at some places, which are counted; none may be without a token."""
         ids, truncated = self.backbone.tokenize([self.prompt + texts[place] for place in places])
+        start = self._tokens_left_out()
         for place, row in zip(places, ids, strict=True):
-            if not row:
+            if len(row) <= start:
                 text, name = _named(texts, place), self.backbone.name
                 raise InputError(f"{text} has no token for {name}: nothing to pool, drop it")
         self.texts_encoded += len(ids)

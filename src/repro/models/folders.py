@@ -6,9 +6,9 @@ which says what neither does: pooling, pooler, how many tokens are read, and how
 Weights are safetensors.
 
 A folder without it is a published encoder's: its `modules.json` lists the parts. Transformer,
-Pooling (mean, first or last token), Dense and Normalize are read; any other is refused rather than
-left out. Of a folder with a `truncate_dim` only so many numbers of what comes out last are read, as
-by a dense layer.
+Pooling, Dense, Dropout, which does nothing outside a training, and Normalize are read; any other is
+refused rather than left out. Of a folder with a `truncate_dim` only so many numbers of what comes
+out last are read, as by a dense layer.
 
 What is exported needs nothing of this package: a shallower encoder lacks its upper blocks, and a
 linear reducer is a dense layer whose bias carries the mean that PCA subtracts.
@@ -30,7 +30,16 @@ from torch import Tensor, nn
 
 from repro.models.backbone import Backbone, causal_parts, load_backbone
 from repro.models.lora import load_adapters, save_adapters
-from repro.models.pooling import ACTIVATIONS, Dense, Head, Parts, Pooler, Unit
+from repro.models.pooling import (
+    ACTIVATIONS,
+    JOIN,
+    Dense,
+    Head,
+    Parts,
+    Pooler,
+    Unit,
+    poolings_of,
+)
 from repro.models.pretrained import (
     MINILM,
     SHIPPED,
@@ -51,22 +60,35 @@ from repro.types import InputError, check_dim
 if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder
 
-MODES = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
-"""Our poolings to theirs: a switch for each in older releases, in newer ones one name, which may be
-ours.
+MODES = {
+    "cls": "cls_token",
+    "max": "max_tokens",
+    "mean": "mean_tokens",
+    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "weightedmean": "weightedmean_tokens",
+    "last": "lasttoken",
+}
+"""Our poolings to theirs, in the order in which several are read side by side: a switch for each in
+older releases, in newer ones a list of names, which may be ours.
 """
-OURS = {"cls": "cls", "mean": "mean", **{theirs: pooling for pooling, theirs in MODES.items()}}
+OURS = {**{name: name for name in MODES}, **{theirs: name for name, theirs in MODES.items()}}
 
 
 # ours
 
 
-def write_encoder(folder: Path, backbone: Backbone, pooling: str, pooler: Head | None) -> None:
-    """Write everything that loading needs; of a backbone with adapters, only these and what they
-    stand beside.
+def write_encoder(
+    folder: Path,
+    backbone: Backbone,
+    pooling: str,
+    pooler: Head | None,
+    **more: Any,
+) -> None:
+    """Write everything that loading needs, with what `more` there is to note; of a backbone with
+    adapters, only these and what they stand beside.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    note: dict[str, Any] = {"pooling": pooling, "name": backbone.name, "pooler": None}
+    note: dict[str, Any] = {"pooling": pooling, "name": backbone.name, "pooler": None, **more}
     note |= {key: getattr(backbone, key) for key in ("max_length", "bidirectional", "final_norm")}
     if backbone.lora is None:
         backbone.save(folder)
@@ -117,11 +139,13 @@ def read_encoder(
         except InputError:  # a pooling that is not known here, and another is asked for
             if pooling is None:
                 raise
+    read_by = pooling or own or ("last" if backbone.causal else "cls")
+    width = len(poolings_of(read_by)) * backbone.hidden_dim
     if with_head and note:
-        head = _saved_head(folder / "pooler.safetensors", backbone.hidden_dim, note)
+        head = _saved_head(folder / "pooler.safetensors", width, note)
     elif with_head and pooling in (None, own):
-        head = read_parts(folder, backbone.hidden_dim)
-    return backbone.eval(), pooling or own or ("last" if backbone.causal else "cls"), head
+        head = read_parts(folder, width)
+    return backbone.eval(), read_by, head
 
 
 def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | None:
@@ -146,25 +170,46 @@ def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | Non
 # published ones, read
 
 
-def own_pooling(folder: Path) -> str | None:
-    """The pooling a published encoder was trained with; None where it has no note of it."""
+def _pooling_note(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Where the pooling of a published encoder is noted, and the note, empty if there is none."""
     kinds = parts_of(folder)
     path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling") + "/config.json"
-    note = read_json(folder, path, {})
+    return path, read_json(folder, path, {})
+
+
+def own_pooling(folder: Path) -> str | None:
+    """The pooling a published encoder was trained with; None where it has no note of it."""
+    path, note = _pooling_note(folder)
     if not note:
-        return "mean" if kinds else None
+        return "mean" if parts_of(folder) else None
     mode = note.get("pooling_mode")
-    switches = [
-        name for name, value in note.items() if name.startswith("pooling_mode_") and value is True
+    modes: list[Any] = [
+        theirs for theirs in MODES.values() if note.get(f"pooling_mode_{theirs}") is True
     ]
-    modes = [name.removeprefix("pooling_mode_") for name in switches] or (
-        mode if isinstance(mode, list) else [mode]
-    )
-    own = OURS.get(str(modes[0])) if len(modes) == 1 else None
-    if own is None:
-        asked = f"{path} of {folder} asks for pooling {switches or mode}"
-        raise InputError(f"{asked}: only mean, cls or the last token alone is read")
-    return own
+    if not modes:
+        modes = mode if isinstance(mode, list) else [mode]
+    if not modes or not {str(name) for name in modes} <= set(OURS):
+        asked = f"{path} of {folder} asks for pooling {mode or note}"
+        raise InputError(f"{asked}: expected one or more of {', '.join(MODES)}")
+    return JOIN.join(OURS[name] for name in modes)
+
+
+def leaves_prompt_out(name_or_path: str) -> bool:
+    """Whether the pooling that a folder records reads no token of a prompt.
+
+    Raises:
+        InputError: where the tokens after it are weighted by their place, which the prompt moves.
+    """
+    folder = locate(name_or_path)
+    _, published = _pooling_note(folder)
+    note = read_json(folder, "encoder.json", {}) or published
+    left_out = note.get("include_prompt") is False
+    if left_out and published and "weightedmean" in str(own_pooling(folder)):
+        raise InputError(
+            f"the pooling of {name_or_path} leaves a prompt's tokens out of a weighted mean, which "
+            "is not read here"
+        )
+    return left_out
 
 
 def decoder_pooling(name_or_path: str) -> str | None:
@@ -197,11 +242,13 @@ def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
             parts.append(_read_dense(folder, path))
         elif kind == "Normalize":
             parts.append(Unit())
-        elif (kind, path) != ("Transformer", "") and (kind != "Pooling" or parts):
+        elif (kind, path) not in (("Transformer", ""), ("Dropout", path)) and (
+            kind != "Pooling" or parts
+        ):
             raise InputError(
                 f"{folder}/modules.json has the part {kind} in {path!r}: only a "
                 "Transformer at the top of the folder, "
-                "Pooling, Dense and Normalize are read, in this order"
+                "Pooling, Dense, Dropout and Normalize are read, in this order"
             )
     width = Parts(hidden_dim, parts).dim
     cut_to(parts, width, truncate_dim(folder))
@@ -237,21 +284,21 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
             f"{', '.join(prompts) or 'no prompts'}; a text of your own ends in "
             f"a space or a sign, such as {asked + ': '!r}"
         )
-    text = str(
-        prompts.get(note.get("default_prompt_name"), "")
-        if asked is None
-        else prompts.get(asked, asked)
-    )
-    if text and read_json(folder, "1_Pooling/config.json", {}).get("include_prompt") is False:
-        raise InputError(
-            f"the pooling of {name_or_path} leaves a prompt's tokens out, which is not read here"
-        )
-    return text
+    if asked is None:
+        return str(prompts.get(note.get("default_prompt_name"), ""))
+    return str(prompts.get(asked, asked))
 
 
 def _read_dense(folder: Path, path: str) -> Dense:
     note = read_json(folder, f"{path}/config.json", {})
     activation = str(note.get("activation_function", "Tanh")).rpartition(".")[2]
+    reads = note.get("module_input_name", "sentence_embedding")
+    writes = note.get("module_output_name") or reads
+    if note.get("use_residual") or {reads, writes} != {"sentence_embedding"}:
+        raise InputError(
+            f"{folder}/{path}/config.json: expected a dense layer of sentence embeddings without a "
+            "residual connection, no other is read"
+        )
     if activation not in ACTIVATIONS or not {"in_features", "out_features"} <= set(note):
         raise InputError(
             f"{folder}/{path}/config.json: expected in_features, out_features and an "
@@ -353,7 +400,7 @@ def _check_expressible(encoder: "SentenceEncoder", depth: int, *, fitted: bool) 
         norm += "give --final-norm all, or load the encoder with final_norm='all'"
     for wrong, why in (
         (
-            encoder.pooling not in MODES,
+            not set(poolings_of(encoder.pooling)) <= set(MODES),
             f"sentence-transformers has no {encoder.pooling} pooling, only {tuple(MODES)}",
         ),
         (depth < 1, "layer 0 is the embedding output: a folder needs at least one block"),
@@ -393,21 +440,36 @@ def _dense(
     return layer
 
 
+def _pooling_modes(poolings: Sequence[str]) -> dict[str, Any]:
+    """Poolings as a published encoder notes them: by switches, which every release reads, where
+    they stand side by side in the order of these.
+    """
+    if list(poolings) == [name for name in MODES if name in poolings]:
+        return {f"pooling_mode_{theirs}": name in poolings for name, theirs in MODES.items()}
+    return {"pooling_mode": [MODES["last"] if name == "last" else name for name in poolings]}
+
+
 def _write_parts(folder: Path, encoder: "SentenceEncoder", chain: Sequence[nn.Module]) -> None:
     """All but the network: settings of tokenizer, pooling and prompt, and a folder for each part
     that follows.
     """
     backbone = encoder.backbone
-    modes = {f"pooling_mode_{name}": MODES[encoder.pooling] == name for name in MODES.values()}
     padding = backbone.tokenizer.id_to_token(backbone.pad_id)
-    tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": padding}
+    tokens: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": padding}
+    modes = _pooling_modes(poolings_of(encoder.pooling))
+    if encoder.leaves_prompt_out:
+        modes["include_prompt"] = False
+        # By these it is told what of a prompt is the text's
+        read = backbone.tokenizer.encode("a")
+        special = zip(read.tokens, read.special_tokens_mask, strict=True)
+        tokens["additional_special_tokens"] = [token for token, marks in special if marks]
     notes: dict[str, Any] = {
         "tokenizer_config.json": {**tokens, "model_max_length": backbone.max_length},
         "sentence_bert_config.json": {
             "max_seq_length": backbone.max_length,
             "do_lower_case": False,
         },
-        "1_Pooling/config.json": {"word_embedding_dimension": encoder.hidden_dim, **modes},
+        "1_Pooling/config.json": {"word_embedding_dimension": backbone.hidden_dim, **modes},
     }
     if encoder.prompt:
         prompts = {"prompts": {"default": encoder.prompt}, "default_prompt_name": "default"}

@@ -34,29 +34,68 @@ def last(states: Tensor, mask: Tensor) -> Tensor:
     return states[torch.arange(len(states), device=states.device), positions.argmax(1)]
 
 
-POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"cls": cls, "mean": mean, "last": last}
+def largest(states: Tensor, mask: Tensor) -> Tensor:
+    """The largest of each number over unmasked tokens."""
+    return states.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
+
+
+def weighted_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Mean over unmasked tokens, the first of which weighs 1, the second 2 and so on."""
+    weights = (mask * mask.cumsum(1)).unsqueeze(-1).to(states.dtype)  # (B, T, 1)
+    return (states * weights).sum(1) / weights.sum(1)
+
+
+def mean_by_root(states: Tensor, mask: Tensor) -> Tensor:
+    """Sum over unmasked tokens, divided by the square root of their number."""
+    weights = mask.unsqueeze(-1).to(states.dtype)  # (B, T, 1)
+    return (states * weights).sum(1) / weights.sum(1).sqrt()
+
+
+POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "cls": cls,
+    "mean": mean,
+    "last": last,
+    "max": largest,
+    "weightedmean": weighted_mean,
+    "mean_sqrt_len_tokens": mean_by_root,
+}
 AVG_FIRST_LAST = "avg_first_last"
 """Mean pooling of (states of block 1 + states of block L)/2; block 1, not the embeddings (SimCSE
 issue 285).
 """
 NAMES = (*POOLINGS, AVG_FIRST_LAST)
+JOIN = "+"
+"""Stands between poolings whose states are read side by side, as in `cls+mean`."""
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "Tanh": nn.Tanh,
     "Identity": nn.Identity,
     "ReLU": nn.ReLU,
     "GELU": nn.GELU,
+    "SiLU": nn.SiLU,
 }
 """Activations of published dense layers, by the name that sentence-transformers writes."""
 
 
+def poolings_of(pooling: str) -> list[str]:
+    """The poolings that are read side by side, nearly always one.
+
+    Raises:
+        InputError: for a name that is not known, or `avg_first_last` beside others.
+    """
+    names = pooling.split(JOIN)
+    for name in names:
+        one_of(name, NAMES if len(names) == 1 else tuple(POOLINGS), "pooling")
+    return names
+
+
 def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """Pool token states (B, T, D) to h (B, D) by one of `POOLINGS`."""
+    """Pool token states (B, T, D) to h (B, k·D) by one of `POOLINGS`, or k of them."""
     empty = mask.sum(1) == 0
     if bool(empty.any()):
         raise InputError(
             f"text {int(empty.nonzero()[0])} of the batch has no unmasked token: nothing to pool"
         )
-    return POOLINGS[pooling](states, mask)
+    return torch.cat([POOLINGS[name](states, mask) for name in pooling.split(JOIN)], dim=-1)
 
 
 class Head(nn.Module):

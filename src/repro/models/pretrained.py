@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from tokenizers.normalizers import Lowercase, Sequence
 from torch import nn
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
@@ -405,8 +406,9 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         config = AutoConfig.from_pretrained(folder, **CAREFUL)
         # In few checkpoints; never used
         own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")
-        fresh = {"add_pooling_layer": False} if own_pooler else {}
-        model, found = _with_weights(class_without_head(config), folder, torch.float32, **fresh)
+        options = {"add_pooling_layer": False} if own_pooler else {}
+        options |= full_attention(name_or_path, config)
+        model, found = _with_weights(class_without_head(config), folder, torch.float32, **options)
         check_complete(name_or_path, model, found)
         say_widened(name_or_path, getattr(config, "dtype", None))
     with explained("tokenizer", name_or_path):
@@ -423,6 +425,18 @@ def class_without_head(config: Any) -> Any:
     """The class of transformers that reads texts: of a T5 the encoder alone."""
     encodes = type(config) in transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
     return AutoModelForTextEncoding if encodes else AutoModel
+
+
+def full_attention(name: str, config: Any) -> dict[str, Any]:
+    """What makes a network attend to all tokens of a text, if it would skip some of a long one.
+
+    transformers turns a BigBird's sparse attention into the full one at its first short text, for
+    good: what it gave to a long text would hang on what it has read before.
+    """
+    if getattr(config, "attention_type", None) != "block_sparse":
+        return {}
+    log.warning("%s is read with full attention, of long texts too, not block_sparse", name)
+    return {"attention_type": "original_full"}
 
 
 @cache
@@ -486,9 +500,20 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
         # a text before a Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
         return Tokenizer.from_file(str(folder / "tokenizer.json")), None
     tokenizer = AutoTokenizer.from_pretrained(folder, **CAREFUL)
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None:
         raise InputError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
-    return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
+    if read_json(folder, "sentence_bert_config.json", {}).get("do_lower_case"):
+        _lower_case(fast)
+    return fast, getattr(tokenizer, "model_max_length", None)
+
+
+def _lower_case(tokenizer: Tokenizer) -> None:
+    """Let a tokenizer read texts in lower case, if it does not yet."""
+    now = tokenizer.normalizer
+    if now is None or now.normalize_str("A") != now.normalize_str("a"):
+        steps = [Lowercase()] if now is None else [Lowercase(), now]
+        tokenizer.normalizer = Sequence(steps)
 
 
 def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None) -> int:
@@ -497,7 +522,8 @@ def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None)
     """
     configured = getattr(model.config, "max_position_embeddings", None)
     known = (configured, longest, *positions(model))
-    limit = min([most for most in known if most and most < 1_000_000] or [512])
+    # XLNet, which has no limit, says -1
+    limit = min([most for most in known if most and 0 < most < 1_000_000] or [512])
     limit = int(
         min(
             limit,

@@ -1,9 +1,11 @@
 """Score an encoder on one dataset, at several layers and prefix sizes from one pass (what `repro
-evaluate` does).
+evaluate` does), and write scores as MTEB has them.
 """
 
+import json
 import logging
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -11,24 +13,37 @@ import pandas as pd
 from repro import data
 from repro.data.senteval import keep_for
 from repro.evaluation.classify import score_classification
+from repro.evaluation.retrieve import retrieve
+from repro.evaluation.stats import bootstrap_mean
 from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
 from repro.models.encoder import Encoder, merge_equal
+from repro.paths import write_text
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
 from repro.sets import all_texts
 from repro.types import Array, InputError, check_dim
 
 log = logging.getLogger(__name__)
+METHODS: dict[type, str] = {data.ScoredPairs: "sts", data.Retrieval: "retrieval"}
+"""What scores sets of a kind are called in rows, where it is not a classifier."""
+NO_REVISION = "no_revision_available"
+"""What MTEB calls the revision of a network that has none."""
 Place: TypeAlias = tuple[int, list[int], dict[str, Any]]
 """Where an encoder is read: the layer, the prefix sizes there, and what rows say of it."""
 
 
 def load_task(dataset: str, kind: str, *, split: str | None = None, **options: Any) -> Task:
-    """Scored pairs for the kind `sts`, a labelled set for `classification`, with the options of
-    `repro.data.load`.
+    """Scored pairs for the kind `sts`, a labelled set for `classification`, queries and documents
+    for `retrieval`, with the options of `repro.data.load`.
     """
     keep_for(options.get("source"))
+    if kind == "retrieval":
+        asked = data.load(dataset, split=split, **options)
+        if not isinstance(asked, data.Retrieval):
+            expected = "expected a folder in BEIR's form, or hotpotqa"
+            raise InputError(f"{dataset!r} has no queries with relevant documents: {expected}")
+        return Task(asked.name, {asked.split: asked})
     if kind == "sts":
         pairs = data.load(dataset, split=split, **options)
         if not isinstance(pairs, data.ScoredPairs):
@@ -91,9 +106,9 @@ def encoder_rows(
         raise InputError(
             f"{name} gives all pairs of {task.name!r} one cosine: there is nothing to rank"
         )
-    pairs = isinstance(task.judged, data.ScoredPairs)
+    method = METHODS.get(type(task.judged), "classification")
     how, *more = [line] if line else _how_read(network)
-    judged_by = "" if pairs else scoring.get("protocol", "logreg")
+    judged_by = scoring.get("protocol", "logreg") if method == "classification" else ""
     setting = ["+".join(task), how, judged_by, *more]
     where = {}
     if isinstance(network, SentenceEncoder):
@@ -101,7 +116,7 @@ def encoder_rows(
     return make_rows(
         rows,
         experiment="evaluate",
-        method="sts" if pairs else "classification",
+        method=method,
         backbone=name,
         dataset=task.name,
         seed=seed,
@@ -123,9 +138,71 @@ def _scored(
     if isinstance(task.judged, data.ScoredPairs):
         yield score_sts(table.__getitem__, task.judged, aggregate=aggregate, seed=seed).columns
         return
+    if isinstance(task.judged, data.Retrieval):
+        yield from _retrieved(table, task.judged, seed)
+        return
     score = score_classification(table.__getitem__, task, protocol=protocol, seed=seed)
     yield {"metric": "majority_floor", "value": score.floor}
     yield score.columns
+
+
+def _retrieved(table: TextTable, asked: data.Retrieval, seed: int) -> Iterator[dict[str, Any]]:
+    """How well queries find their documents by cosine, the mean over queries."""
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    found = retrieve(table[asked.queries], table[asked.documents], asked.qrels, **ids)
+    for metric, values in (("ndcg@10", found.ndcg(10)), ("recall@10", found.recall(10))):
+        yield {"metric": metric, **bootstrap_mean(values, seed=seed).columns}
+
+
+def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
+    """Write rows of `encoder_rows` as MTEB's result cache has them, an experiment a size and layer.
+
+    Args:
+        frame: rows of one encoder and task.
+        folder: the cache; files go to `results/MODEL/no_revision_available/experiments/NAME/` in
+            it, where NAME says the size and the layer, such as `dim_64__layer_3`.
+        split: what was scored.
+
+    Returns:
+        The files of scores, each with a `model_meta.json` beside it.
+
+    Raises:
+        InputError: for a file that is there already.
+    """
+    scored = frame[frame["metric"] != "majority_floor"]
+    files: dict[Path, dict[str, Any]] = {}
+    for (layer, dim), rows in scored.groupby(["layer", "dim"], dropna=False):
+        kwargs = {"dim": int(dim)} | ({} if pd.isna(layer) else {"layer": int(layer)})
+        model, task = str(rows["backbone"].iloc[0]), str(rows["dataset"].iloc[0])
+        name = "__".join(f"{key}_{value}" for key, value in kwargs.items())
+        model_folder = folder / "results" / model.replace("/", "__").replace(" ", "_")
+        place = model_folder / NO_REVISION / "experiments" / name
+        scores: dict[str, Any] = {"main_score": float(rows["value"].iloc[0])}
+        for row in rows.itertuples():
+            scores[row.metric] = row.value
+            interval = [row.ci_low, row.ci_high]
+            scores[f"{row.metric}_interval"] = None if pd.isna(row.ci_low) else interval
+        scores |= {"hf_subset": "default", "languages": []}
+        files[place / f"{task}.json"] = {
+            "dataset_revision": str(rows["data_source"].iloc[0]),
+            "task_name": task,
+            "mteb_version": None,
+            "evaluation_time": None,
+            "scores": {split: [scores]},
+        }
+        files[place / "model_meta.json"] = {
+            "name": model,
+            "revision": NO_REVISION,
+            "experiment_kwargs": kwargs,
+        }
+    results = [path for path in files if path.name != "model_meta.json"]
+    for path in results:
+        if path.exists():
+            raise InputError(f"{path} is there already: give another folder, or move it away")
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(content, indent=1))
+    return results
 
 
 def _read_at(network: Encoder, layer: int | None, readout: str) -> tuple[int, int, str]:
