@@ -382,3 +382,10 @@ def unexplained(chapter: str, text: str) -> list[str]:
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_number_of_a_chapter_is_computed_printed_or_quoted(path):
     assert unexplained(path.stem, prose(path)) == []
+
+
+def test_a_search_in_a_part_of_the_paragraphs_says_of_how_many():
+    pages = [*CHAPTERS, *(paths.project_root() / "notebooks").glob("*.md")]
+    for path in pages:
+        searched = re.findall(r"\d,\d{3} paragraphs", prose(path))
+        assert set(searched) <= {"6,615 paragraphs"}, path.name

@@ -277,11 +277,10 @@ def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score])
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         scores = [classify(line.on(task.name), task.name, task.splits) for line in lines]
-        correct = [score.items for score in scores]
         if task.weights is None:
-            plain = mean_draws(correct, seed=seed)
+            plain = mean_draws([score.items for score in scores], seed=seed)
         else:
-            plain = means_with(task.weights, correct)
+            plain = means_with(task.weights, [score.items for score in scores])
         values = np.array([score.value for score in scores])
         # Nested accuracy is a mean over folds, a hair apart from that over rows
         shifted = replace(plain, value=values, draws=plain.draws + (values - plain.value))
