@@ -10,7 +10,8 @@ from dimadvise.deploy import Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.inputs import Case
-from dimadvise.measure import all_of, draw, found_again
+from dimadvise.measure import found_again
+from dimadvise.queries import all_of, draw
 from dimadvise.request import Request
 from dimadvise.transform import Shortened, Split
 from repro.evaluation.stats import Interval

@@ -121,7 +121,7 @@ class Request:
 
     def check(self) -> None:
         """Refuse, before any work, what cannot be."""
-        from dimadvise.measure import FEWEST
+        from dimadvise.queries import FEWEST
 
         if self.sample < FEWEST:
             raise InputError(f"--sample is {self.sample}: expected {FEWEST} or more vectors")
@@ -132,6 +132,9 @@ class Request:
         if self.rows_total < 0:
             raise InputError(f"--rows-total is {self.rows_total}: expected a number of vectors")
         _ = self.target
+
+
+ANYTHING = Request()
 
 
 @dataclass(frozen=True)

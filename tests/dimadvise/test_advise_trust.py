@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, spearmanr, t
 
-from dimadvise.advice import advise
+from deployment import advised
 from dimadvise.bounds import (
     NoShareError,
     mean_influence,
@@ -260,7 +260,7 @@ def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, se
         0.95,
     )
     evidence = Pairs(np.arange(500), np.arange(500, 1000), few.scores + 0.3 * rng.normal(size=500))
-    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
+    found = advised({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
     assert needed is not None and found.answer is not None
     assert abs(dims.index(found.answer.dim) - dims.index(needed)) <= 1
 

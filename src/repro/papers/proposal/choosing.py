@@ -25,6 +25,7 @@ from dimadvise.measured import (
     Calibration,
     features,
 )
+from dimadvise.request import Request
 from repro.methods import FULL_SIZE
 from repro.rows import make_rows
 from repro.runs.encoders import Named
@@ -92,7 +93,7 @@ def retention_rows(
         )
     X = encoder.embed({name: {name: task}}, store)[texts]
     try:
-        advice = advise({None: X}, evidence=evidence, methods=reducers, seed=seed)
+        advice = advise({None: X}, evidence, Request(methods=tuple(reducers), seed=seed))
     except NoShareError as error:
         complain(f"left out: {encoder.name} on {name}: {error}")
         return make_rows([], **shared)
