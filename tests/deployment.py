@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dimadvise.advice import advise
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.measure import survey
 from dimadvise.request import Request
 from dimadvise.transform import fit_transform_of, moments_of

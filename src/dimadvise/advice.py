@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.measured import read_measured

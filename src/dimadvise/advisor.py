@@ -19,7 +19,7 @@ from repro.types import Array, InputError, one_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dimadvise.deploy import Deployment
+    from dimadvise.coding import Deployment
     from dimadvise.files import Vectors
     from dimadvise.report import Findings
     from dimadvise.transform import Transform

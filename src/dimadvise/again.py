@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dimadvise.advisor import Check
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.inputs import Case

@@ -10,7 +10,7 @@ from typing import Any
 from dimadvise import advice, report
 from dimadvise.advice import Judgement
 from dimadvise.advisor import Advice
-from dimadvise.deploy import PRODUCT, Deployment
+from dimadvise.coding import PRODUCT, Deployment
 from dimadvise.inputs import Case
 from dimadvise.measure import DEPTH, Survey, survey
 from dimadvise.request import TARGETS, Request

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from filelock import Timeout
 
 from dimadvise import deploy
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.files import Block, Name, Vectors
 from dimadvise.vectors import files_of, open_vectors
 from repro.evaluation.quantise import FLOATS

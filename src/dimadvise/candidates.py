@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimadvise.bounds import smallest_sufficient
-from dimadvise.deploy import level_bytes
+from dimadvise.coding import level_bytes
 from dimadvise.evidence import Evidence
 
 

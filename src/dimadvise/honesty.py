@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.files import Block, Vectors
 from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import Moments, unchanged

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.files import Rows, Vectors
 from dimadvise.honesty import Sample, oddities
 from dimadvise.queries import Queries, all_of, crossed, draw

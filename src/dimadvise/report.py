@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dimadvise.deploy import MENU, Deployment, faiss_factory
+from dimadvise.coding import MENU, Deployment
+from dimadvise.indices import faiss_factory
 from dimadvise.measured import read_measured
 from repro.paths import write_text
 from repro.report.figures import (

@@ -15,8 +15,8 @@ from repro.types import DataSource, InputError
 TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}
 DEEPEST = 50  # times as many candidates as are wanted, at most
 Method = Annotated[str, Menu("dimadvise.ways", "WAYS")]
-Level = Annotated[str, Menu("dimadvise.deploy", "MENU")]
-Similarity = Annotated[str, Menu("dimadvise.deploy", "SIMILARITIES")]
+Level = Annotated[str, Menu("dimadvise.coding", "MENU")]
+Similarity = Annotated[str, Menu("dimadvise.coding", "SIMILARITIES")]
 Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dimadvise.bounds import smallest_sufficient
-from dimadvise.deploy import PRODUCT, level_bytes
+from dimadvise.coding import PRODUCT, level_bytes
 from dimadvise.honesty import Sample
 from dimadvise.request import Request
 from dimadvise.search import Places, ranks

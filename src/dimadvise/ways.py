@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dimadvise.deploy import (
+from dimadvise.coding import (
     LLOYD,
     MENU,
     PRODUCT,

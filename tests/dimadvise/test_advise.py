@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from deployment import advised
 from dimadvise.bounds import share_bounds, spearman_influence
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
-from dimadvise.deploy import Deployment, read_linear, write
+from dimadvise.coding import Deployment
+from dimadvise.deploy import read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
 from dimadvise.transform import (

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from deployment import deployed, rows, surveyed
-from dimadvise.deploy import MENU, SIMILARITIES, Deployment, read
+from dimadvise.coding import MENU, SIMILARITIES, Deployment
+from dimadvise.deploy import read
 from dimadvise.stores import STORES, check_store, codes_queries, holds, levels_of, paste
 from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
