@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dimadvise import advice, report
+from dimadvise import advice
 from dimadvise.advice import Judgement
 from dimadvise.advisor import Advice
 from dimadvise.coding import PRODUCT, Deployment
+from dimadvise.findings import Findings, number_bytes, unprojected
 from dimadvise.inputs import Case
 from dimadvise.measure import DEPTH, Survey, survey
 from dimadvise.request import TARGETS, Request
@@ -84,7 +85,7 @@ def answered(request: Request, case: Case, started: float) -> Advice:
         unit=task.unit,
     )
     kind = case.versions[layer].kind  # Rows that were read are written out, and no longer tell it.
-    full = report.number_bytes(kind) * documents.shape[1]
+    full = number_bytes(kind) * documents.shape[1]
     row, other, deployment = (
         _by_recall(task, found, full) if judging is None else _by_labels(task, found, judging, full)
     )
@@ -92,7 +93,7 @@ def answered(request: Request, case: Case, started: float) -> Advice:
     notes = [*found.notes, *(labelled.notes if labelled is not None else ())]
     notes += _unsure(task, found, documents.shape[0])
     seconds = time.perf_counter() - started
-    findings = report.Findings(
+    findings = Findings(
         source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
         rows=documents.shape[0],
         full_dim=documents.shape[1],
@@ -129,7 +130,7 @@ def _unsure(task: Task, found: Survey, rows: int) -> Iterator[str]:
             "give more, or ask for less."
         )
     if options.loc[options["rerank"] == task.request.depth, "expected@10"].isna().any():
-        yield report.unprojected(task.request.rows_total or rows, found.corpus)
+        yield unprojected(task.request.rows_total or rows, found.corpus)
 
 
 def _by_recall(task: Task, found: Survey, full: int) -> Chosen:
@@ -155,7 +156,7 @@ def _by_labels(task: Task, found: Survey, judging: Judgement, full: int) -> Chos
 
 def _note(
     task: Task,
-    findings: report.Findings,
+    findings: Findings,
     found: Survey,
     fit: dict[str, Any],
 ) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _judged(task: Task) -> Judgement:
     """What labels say of every map, size and level; without labels, what is expected of maps."""
     request, versions, (what, amount) = task.request, task.case.versions, task.target
     last = versions[task.case.last_layer]
-    plain = ["float16" if task.unit and report.number_bytes(last.kind) == 2 else "float32"]
+    plain = ["float16" if task.unit and number_bytes(last.kind) == 2 else "float32"]
     levels = [level for level in request.levels if level != PRODUCT] or [*plain, *FEWER_BITS]
     dims = request.dims
     if request.store:

@@ -182,8 +182,7 @@ def _write_shards(
     path_before, before = _manifest(output, plan)
     known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
     _refuse_foreign(output, known)
-    step = plan["rows_per_shard"]
-    shards = []
+    shards, step = [], plan["rows_per_shard"]
     for number, start in enumerate(range(0, plan["rows"], step)):
         stop = min(start + step, plan["rows"])
         shards.append(Shard(f"part-{number:05d}.npy", start, stop))
@@ -212,24 +211,36 @@ def _write_shards(
         say(f"{_counted(len(stale), 'file')} {were} made from other rows: made again from these")
     missing = [shard for shard in shards if shard.name not in kept]
     for shard in progress_bar(missing, show=True, unit="shard"):
-        with ExitStack() as files:  # They get their names when it ends, and only if all is well.
-            partial = files.enter_context(replacing(output / shard.name))
-            digest = _write_codes(deployment, source, partial, shard)
-            written = {shard.name: sha256(partial)}
-            if named := source.ids(shard):
-                partial = files.enter_context(replacing(output / shard.ids_name))
-                _write_ids(partial, named)
-                written[shard.ids_name] = sha256(partial)
-            source.check_unchanged()
-            made_from = {
-                "size": sum(size for _, size, _ in source.files),
-                "mtime_ns": max(mtime for _, _, mtime in source.files),
-                "sha256": digest,
-            }
-            rows = [shard.start, shard.stop]
-            kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
-            _write_manifest(output, plan, kept)
+        _write_shard(deployment, source, output, shard, plan, kept)
     return len(shards)
+
+
+def _write_shard(
+    deployment: Deployment,
+    source: Source,
+    output: Path,
+    shard: Shard,
+    plan: dict[str, Any],
+    kept: dict[str, Any],
+) -> None:
+    """Write the files of a shard, and the manifest of it beside those that are kept."""
+    with ExitStack() as files:  # They get their names when it ends, and only if all is well.
+        partial = files.enter_context(replacing(output / shard.name))
+        digest = _write_codes(deployment, source, partial, shard)
+        written = {shard.name: sha256(partial)}
+        if named := source.ids(shard):
+            partial = files.enter_context(replacing(output / shard.ids_name))
+            _write_ids(partial, named)
+            written[shard.ids_name] = sha256(partial)
+        source.check_unchanged()
+        made_from = {
+            "size": sum(size for _, size, _ in source.files),
+            "mtime_ns": max(mtime for _, _, mtime in source.files),
+            "sha256": digest,
+        }
+        rows = [shard.start, shard.stop]
+        kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
+        _write_manifest(output, plan, kept)
 
 
 def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:

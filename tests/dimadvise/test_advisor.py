@@ -14,7 +14,7 @@ import dimadvise
 from deployment import rows
 from dimadvise.again import Stored
 from dimadvise.deploy import read
-from dimadvise.report import two_answers
+from dimadvise.findings import two_answers
 from dimadvise.vectors import in_memory
 from repro.cli import dimadvise as command
 from repro.evaluation.stats import Interval
