@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
-from dimadvise.request import Request
+from dimadvise.request import Request, as_option
 from repro.seeding import cpu_count
 from repro.types import Array, InputError, one_of
 
@@ -245,9 +245,11 @@ def check(
 
 def _requested(options: Mapping[str, Any], known: Sequence[str]) -> Request:
     """A request with some options, none of which would be dropped."""
-    for name in options:
+    given = {}
+    for name, value in options.items():
         one_of(name, known, "option")
-    request = Request(**options)
+        given[name] = as_option(name, value)
+    request = Request(**given)
     request.check()
     return request
 

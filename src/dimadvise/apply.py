@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,11 @@ def apply(
             f"{len(deployment.transform.matrix)}: give "
             "vectors of the same encoder"
         )
+    if unread := source.vectors.unread_ids:
+        told = (
+            "names rows, but not all of it is whole numbers or texts of one file as of the others"
+        )
+        say(f"no ids are written: {unread!r} of {vectors} {told}")
     weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
         "format": FORMAT,
@@ -360,8 +365,10 @@ def _codes(deployment: Deployment, block: Block, source: Source) -> Any:
 
 def _write_ids(path: Path, ids: Sequence[Name]) -> None:
     """Write ids as a column of parquet; as texts where they are of several kinds."""
-    try:
-        column = pa.array(ids)
-    except (pa.ArrowException, OverflowError):
+    column = None
+    for kind in (None, pa.uint64()):
+        with suppress(pa.ArrowException, OverflowError, TypeError):
+            column = pa.array(ids, kind) if column is None else column
+    if column is None:
         column = pa.array([None if name is None else str(name) for name in ids])
     pq.write_table(pa.table({"id": column}), path)

@@ -153,7 +153,7 @@ def centroid_shape(level: str, dim: int) -> tuple[int, int, int] | None:
     """
     for kind in (LLOYD, PRODUCT):
         count = level.removeprefix(kind)
-        if level.startswith(kind) and count.isdigit():
+        if level.startswith(kind) and count.isdecimal():
             parts = dim if kind == LLOYD else int(count)
             return parts, 2 ** int(count) if kind == LLOYD else 256, dim // parts
     return None

@@ -96,6 +96,7 @@ class Vectors(ABC):
     shape: tuple[int, int]
     kind: str  # of its numbers, such as float16
     id_column: str = ""  # that names the rows, where there is one
+    unread_ids: str = ""  # another by such a name, of values that are no ids here
 
     def take(self, rows: Any) -> Block:
         """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D)
@@ -268,6 +269,9 @@ class Shards(Vectors):
         self.shape = int(self.starts[-1]), parts[0].shape[1]
         columns = {part.id_column for part in parts}
         self.id_column = columns.pop() if len(columns) == 1 else ""
+        if not self.id_column:
+            named = [part.id_column or part.unread_ids for part in parts]
+            self.unread_ids = next(filter(None, named), "")
         self.named: Sequence[Name] = ()
 
     def name_rows(self, ids: Sequence[Name]) -> None:

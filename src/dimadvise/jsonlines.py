@@ -37,8 +37,11 @@ class JsonLines(Vectors):
             tips = hint(self.name, column, {name: _content(each) for name, each in first.items()})
             where = f"{path} line 1"
             self.column = chosen(column, lists, list(first), where, "a list of numbers", tips)
-            short = [name for name, value in first.items() if isinstance(value, int | str)]
-            self.id_column = naming([name for name in short if name != self.column])
+            # The first row may have none where others do
+            nameable = [name for name, value in first.items() if _names_a_row(value)]
+            self.id_column = naming([name for name in nameable if name != self.column])
+            if not self.id_column:
+                self.unread_ids = naming([name for name in first if name != self.column])
         self.shape = len(self.starts), len(self._vector(0))
 
     def ids(self, start: int, stop: int) -> list[Name]:
@@ -47,7 +50,10 @@ class JsonLines(Vectors):
         for row in range(start, stop):
             record = self._json(row)
             value = record.get(self.id_column) if isinstance(record, dict) else None
-            named.append(value if isinstance(value, int | str) else None)
+            if not _names_a_row(value):
+                told = f"{self.name} row {row} has {value!r} under {self.id_column!r}"
+                raise InputError(f"{told}: expected a whole number or a text that names the row")
+            named.append(value)
         return named
 
     def _take(self, rows: Rows) -> Any:
@@ -94,8 +100,17 @@ def _plain_lines(path: Path) -> Any:
 
 
 def _whole_number(digits: str) -> int | float:
-    """A number, exactly as ids need it; a float where it is longer than ids are."""
-    return int(digits) if len(digits) < 20 else float(digits)
+    """A number, exactly as ids need it; a float where it is longer than ids are, of 64 bits with or
+    without a sign.
+    """
+    return int(digits) if len(digits.lstrip("-")) <= 20 else float(digits)
+
+
+def _names_a_row(value: Any) -> bool:
+    """Whether a value of JSON names a row or is none; a text with half a letter does not."""
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def vector_in(value: Any) -> list[float] | None:

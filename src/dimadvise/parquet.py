@@ -50,8 +50,10 @@ class Parquet(Vectors):
         self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
         first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
         self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
-        nameable = [name for name in types if name in texts or pa.types.is_integer(types[name])]
+        nameable = [name for name, kind in types.items() if _names_rows(kind)]
         self.id_column = naming([name for name in nameable if name != self.column])
+        if not self.id_column:
+            self.unread_ids = naming([name for name in types if name != self.column])
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """The values of the column that names rows."""
@@ -150,6 +152,13 @@ def _content(kind: Any) -> str:
 
 def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _names_rows(kind: Any) -> bool:
+    """Whether values of a type of Arrow are ids: whole numbers, texts, or a dictionary of these."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(_is_text(kind) or pa.types.is_integer(kind))
 
 
 def _number_type(kind: Any) -> Any:

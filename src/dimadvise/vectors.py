@@ -93,7 +93,7 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
     vectors = [file for file in there if form_of(file) in FORMS and file.name not in MAPS]
-    return sorted(vectors, key=_numbered)
+    return sorted(vectors, key=lambda path: (_numbered(path), path.name))
 
 
 def form_of(path: Path) -> str:
@@ -192,7 +192,10 @@ def _npz(path: Path, column: str) -> Vectors:
             }
             id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
             ids = arrays[id_column].tolist() if id_column else ()
-    return Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
+    found = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
+    if not id_column:
+        found.unread_ids = naming([name for name in arrays.files if name != array])
+    return found
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
@@ -320,4 +323,4 @@ def _without_digits(path: Path) -> str:
 
 def _numbered(path: Path) -> list[Any]:
     """The name with its digits as numbers, so that part-2 stands before part-10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path.name)]
