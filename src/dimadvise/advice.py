@@ -5,7 +5,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -244,7 +244,7 @@ def _expected(
     count = min(QUERIES, max(len(whole) // 5, 1))
     asked = make_rng(seed, "neighbours").permutation(len(whole))[:count]
     (places,) = _nearest(whole, [whole.shape[1]], asked)
-    reach: dict[tuple[int | None, str], dict[int, dict[str, float]]] = {}
+    reach: dict[tuple[int | None, str], dict[int, dict[str, Any]]] = {}
     for c in found:
         reach.setdefault((c.layer, c.method), {})[c.dim] = {}
     for (layer, name), told in reach.items():

@@ -21,7 +21,11 @@ from repro.report.figures import (
 
 # Of recall@10: of the front, the first to reach each surely is shown
 STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
-DOTTED = {"color": GREY, "linestyle": ":", "linewidth": 1.2}  # a line at what is asked for
+DOTTED: dict[str, Any] = {
+    "color": GREY,
+    "linestyle": ":",
+    "linewidth": 1.2,
+}  # a line at what is asked for
 
 
 def option_table(options: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +96,7 @@ def draw_options(found: Findings) -> Drawing:
             band = best["low@10"], best["high@10"]
             _draw_line(panel, best["bytes"], best["recall@10"], band, style)
         if chosen is not None and chosen["rerank"] == depth:
-            ring = {"markersize": 15, "markerfacecolor": "none", "color": GREY}
+            ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "color": GREY}
             panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", **ring)
         what, wanted = found.target
         if what != "retain":
