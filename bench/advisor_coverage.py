@@ -18,9 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dimadvise.advice import Candidate, fit_and_judge, smallest
+from dimadvise.advice import fit_and_judge
 from dimadvise.bounds import NoShareError
+from dimadvise.candidates import Candidate, smallest
 from dimadvise.evidence import FOLDS, PENALTIES, Classes, Evidence, Pairs, Search
+from dimadvise.request import Request
 from dimadvise.vectors import Vectors, in_memory
 from repro import data
 from repro.evaluation.classify import stratified_folds
@@ -284,14 +286,9 @@ def coverage(
         X, evidence = population.draw(n, np.random.default_rng([n, sample]))
         layers: dict[int | None, Vectors] = {None: in_memory(X)}
         try:
-            found, maps, *_ = fit_and_judge(
-                layers,
-                evidence,
-                METHODS,
-                sizes,
-                unit=population.unit,
-                seed=sample,
-            )
+            wanted = Request(methods=METHODS, dims=tuple(sizes), seed=sample)
+            found, maps, *_ = fit_and_judge(layers, evidence, wanted, unit=population.unit)
+            found = [candidate for candidate in found if candidate.dim in sizes]
         except NoShareError:
             refused += 1
             continue

@@ -11,23 +11,24 @@ recommended way has the recall asked for; exit 1 where the mean is below 93 %.
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bench.advisor import made_vectors
-from dimadvise.measure import KS, choose, interval_of, survey
+from dimadvise.measure import KS, interval_of, survey
+from dimadvise.request import Request
+from dimadvise.screening import choose
 from dimadvise.search import ranks, searched
 from dimadvise.vectors import in_memory, open_vectors
 from repro.seeding import cpu_count
 
 ROWS, FRESH, DIM, ASKED, SAMPLES = 50_000, 10_000, 384, 2_000, 500
-OPTIONS: dict[str, Any] = {
-    "methods": ["truncate", "svd", "pca-rotated"],
-    "levels": ["int8", "int4", "binary"],
-    "dims": [384, 192, 96, 48],
-}
+WANTED = Request(
+    methods=("truncate", "svd", "pca-rotated"),
+    levels=("int8", "int4", "binary"),
+    dims=(384, 192, 96, 48),
+)
 
 
 def exact(ways, X, Q):
@@ -55,7 +56,7 @@ def main() -> int:
         X = np.concatenate(list(made_vectors(ROWS + FRESH, DIM)))
     X, Q = np.split(X, [len(X) * ROWS // (ROWS + FRESH)])
     with threadpool_limits(cpu_count()):
-        found = survey(in_memory(X), in_memory(Q, "queries"), **OPTIONS)
+        found = survey(in_memory(X), in_memory(Q, "queries"), WANTED)
         recalls = exact(found.ways, X, Q)
     truth = recalls.mean(-1, dtype=np.float64)
     own = [

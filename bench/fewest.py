@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dimadvise
-from dimadvise.deploy import MENU, PRODUCT, Deployment, level_bytes
+from dimadvise.coding import MENU, PRODUCT, Deployment, level_bytes
 from dimadvise.search import ranks, searched
 from dimadvise.transform import METHODS, unchanged
 from dimadvise.vectors import in_memory

@@ -21,7 +21,7 @@ import numpy as np
 from bench.timing import BenchRow, alternate
 from dimadvise.command import Request, advise
 from dimadvise.deploy import faiss_index, read
-from dimadvise.report import in_words
+from dimadvise.findings import in_words
 from repro import data
 from repro.config import profile
 from repro.runs.encoders import load_encoders

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bench.advisor import made_vectors
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.search import searched
 from dimadvise.stores import STORES, levels_of
 from dimadvise.vectors import in_memory

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dimadvise.deploy import Deployment
+from dimadvise.advice import advise
+from dimadvise.coding import Deployment
+from dimadvise.measure import survey
+from dimadvise.request import Request
 from dimadvise.transform import fit_transform_of, moments_of
 from dimadvise.ways import normal_centroids
 from repro.evaluation.quantise import BITS, fit_codebook
@@ -31,3 +34,13 @@ def deployed(method="pca", level="float32", similarity="cosine", rerank=0):
         return replace(plain, level=level, centroids=normal_centroids(Y, level), rerank=rerank)
     parts = Y[:256].reshape(256, BYTES, -1).transpose(1, 0, 2)
     return replace(plain, level=level, centroids=np.ascontiguousarray(parts), rerank=rerank)
+
+
+def advised(versions, evidence=None, unit=None, **options):
+    """What is advised by the options of a request."""
+    return advise(versions, evidence, Request(**options), unit=unit)
+
+
+def surveyed(vectors, queries=None, aim=None, also=(), unit=None, **options):
+    """What is found by the options of a request."""
+    return survey(vectors, queries, Request(**options), aim=aim, also=also, unit=unit)

@@ -3,18 +3,19 @@
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dimadvise.bounds import smallest_sufficient
-from dimadvise.deploy import Deployment, level_bytes
+from dimadvise.candidates import Candidate, most_kept, smallest, why_none
+from dimadvise.coding import Deployment
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.measured import read_measured
+from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched
 from dimadvise.transform import (
     NESTED,
@@ -30,7 +31,7 @@ from dimadvise.transform import (
 )
 from dimadvise.vectors import in_memory
 from dimadvise.ways import CODED, fitted
-from repro.evaluation.quantise import FLOATS, vector_bytes
+from repro.evaluation.quantise import FLOATS
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
 from repro.theory import participation_ratio, predicted_similarity
@@ -41,33 +42,6 @@ QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are co
 ERROR = 0.05
 """How often an answer may claim too much, whatever is tried."""
 SPECTRA = {"svd": "pca", "random": "grp"}  # methods that the spectrum predicts under another's name
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One method at one size and level, of one layer."""
-
-    layer: int | None
-    method: str
-    dim: int
-    # Spearman correlation with full similarity that the spectrum promises
-    predicted: float = math.nan
-    neighbours: float = math.nan
-    """Share of the ten nearest neighbours that stay among the ten nearest, of rows that the map has
-    not seen.
-    """
-    expected: float = math.nan
-    """Share of a score that is expected to be kept, by the rule that was nearest to labels for this
-    method.
-    """
-    share: float = math.nan  # share of the full-size score; NaN without labels
-    low: float = math.nan  # lower bound of the share
-    level: str = "float32"
-
-    @property
-    def bytes(self) -> int:
-        """Of one vector."""
-        return level_bytes(self.level, self.dim)
 
 
 @dataclass(frozen=True)
@@ -128,16 +102,10 @@ class Judgement:
 
 def advise(
     versions: Mapping[int | None, Vectors | Array],
-    *,
     evidence: Evidence | None = None,
-    retain: float = 0.99,
-    methods: Sequence[str] = METHODS,
-    levels: Sequence[str] = ("float32",),
-    dims: Sequence[int] = (),
+    wanted: Request = ANYTHING,
+    *,
     unit: bool | None = None,
-    similarity: str = "cosine",
-    budget: float | None = None,
-    seed: int = 0,
 ) -> Judgement:
     """Find the fewest bytes.
 
@@ -148,154 +116,150 @@ def advise(
         versions: embeddings (n, D) by layer, the last layer last; one with key None if there are no
             layers.
         evidence: what sizes are judged by; None predicts from the spectrum and the neighbours kept.
-        retain: share of the full-size score that must be kept.
-        methods: tried side by side; each more makes all bounds a little stricter.
-        levels: of `MENU` but product codes, each judged at every size as methods are.
-        dims: sizes tried; by default three to each halving.
+        wanted: the share of the full-size score that must be kept (`retain`), or the `bytes` in
+            which the most is to be kept; `methods` tried side by side, of which each makes all
+            bounds a little stricter; `levels` but product codes, judged at every size as methods
+            are; sizes (`dims`), by default three to each halving; the `similarity` that codes are
+            made for; and the `seed` of random maps, folds, and the sample of neighbours.
         unit: whether rows are divided by their length; by default unless a classifier judges, as
             cosines see no length.
-        similarity: that codes are made for.
-        budget: bytes in which the most is to be kept, in place of the fewest that keep enough.
-        seed: of random maps, folds, and the sample of neighbours.
 
     Raises:
         InputError: for values out of range, embeddings that nothing can be told from, and evidence
             whose score at full size may be zero (`NoShareError`).
     """
-    for name in methods:
-        one_of(name, NESTED, "method")
     unit = (evidence is None or evidence.metric != "accuracy") if unit is None else unit
     layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]
-    sizes = sorted(
-        {check_dim(d, limit=full) for d in dims or map(round, halvings(full, 3))} | {full},
-        reverse=True,
-    )
-    seen = _sample(layers[last], evidence, seed)
-    whole = _checked(layers[last], seen, unit)
-    found, maps, score, rows = fit_and_judge(
-        layers,
-        evidence,
-        methods,
-        sizes,
-        levels=levels,
-        similarity=similarity,
-        unit=unit,
-        seed=seed,
-    )
-    asked = make_rng(seed, "neighbours").permutation(len(whole))[
-        : min(QUERIES, max(len(whole) // 5, 1))
-    ]
-    (places,) = _nearest(whole, [full], asked)
-    for layer, vectors in layers.items():
-        X = whole if layer == last else _checked(vectors, seen, unit)
-        others = moments_of([np.delete(X, asked, axis=0)], unit=False)
-        for name in methods:
-            kind = layer, name, levels[0]
-            own = [i for i, c in enumerate(found) if (c.layer, c.method, c.level) == kind]
-            if not (reach := [found[i].dim for i in own]):
-                continue
-            unseen = fit_transform_of(
-                name,
-                others,
-                min(max(reach), most_dims(name, others)),
-                unit=False,
-                seed=seed,
-            )
-            found_here = _nearest(unseen.apply(X), reach, asked)
-            kept = [float((ranks(places, each) < places.shape[1]).mean()) for each in found_here]
-            predicted = predicted_similarity(X, reach, reducer=SPECTRA.get(name, name))
-            # Recorded errors decide which rule predicts: with PCA the spectrum alone is too
-            # hopeful, as subtracting the mean reorders neighbours. Half of all dimensions, blindly,
-            # came nearer than either, as the statement says.
-            expected = read_measured().expected(name, np.array(predicted), np.array(kept))
-            for i, promise, near, share in zip(own, predicted, kept, expected, strict=True):
-                found[i] = replace(
-                    found[i],
-                    predicted=float(promise),
-                    neighbours=near,
-                    expected=float(share),
-                )
+    seen = _sample(layers[last], evidence, wanted.seed)
+    samples = {layer: _checked(vectors, seen, unit) for layer, vectors in layers.items()}
+    judged = fit_and_judge(layers, evidence, wanted, unit=unit)
+    found = _expected(judged.candidates, samples, wanted.seed)
+    retain = TARGETS["retain"] if wanted.retain is None else wanted.retain
     answer = smallest(found, full, last, retain, labelled=evidence is not None)
-    if budget is not None:
-        answer = most_kept(found, budget)
+    if wanted.bytes is not None:
+        answer = most_kept(found, wanted.bytes)
     deployment = None
     if answer is not None:
-        transform = maps[answer.layer, answer.method].prefix(answer.dim)
-        coded = layers[answer.layer].take(_sample(layers[answer.layer], evidence, seed)[:CODED])
-        Y = Deployment(transform, similarity).vectors(coded)
-        deployment = fitted(transform, similarity, answer.level, Y)
+        transform = judged.maps[answer.layer, answer.method].prefix(answer.dim)
+        plain = Deployment(transform, wanted.similarity or "cosine")
+        Y = plain.vectors(layers[answer.layer].take(seen[:CODED]))
+        deployment = fitted(transform, plain.similarity, answer.level, Y)
     return Judgement(
         tuple(found),
         answer,
         full_dim=full,
-        rows=rows,
+        rows=judged.rows,
         retain=retain,
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
-        reference=score,
-        confidence=_confidence(layers, methods, levels) if evidence else math.nan,
-        ratio=participation_ratio(whole),
+        reference=judged.reference,
+        confidence=judged.confidence,
+        ratio=participation_ratio(samples[last]),
         deployment=deployment,
-        notes=() if answer else (_why_none(found, full, retain, evidence),),
+        notes=() if answer else (why_none(found, full, retain, evidence),),
     )
+
+
+class Judged(NamedTuple):
+    """Every candidate within reach, maps by layer and method, how many rows they saw, the score at
+    full size, and how often each bound holds.
+    """
+
+    candidates: list[Candidate]
+    maps: dict[tuple[int | None, str], Transform]
+    rows: int
+    reference: float = math.nan
+    confidence: float = math.nan
 
 
 def fit_and_judge(
     layers: Mapping[int | None, Vectors],
     evidence: Evidence | None,
-    methods: Sequence[str],
-    sizes: Sequence[int],
+    wanted: Request,
     *,
-    levels: Sequence[str] = ("float32",),
-    similarity: str = "cosine",
     unit: bool,
-    seed: int = 0,
-) -> tuple[list[Candidate], dict[tuple[int | None, str], Transform], float, int]:
-    """Every candidate within reach, maps by layer and method, the score at full size, and how many
-    rows maps saw.
+) -> Judged:
+    """Fit the maps of every layer and method, and judge each of their sizes and levels.
 
     Scores, shares and bounds come from other maps, which have not seen the rows that they are
     judged by; without evidence there are none.
     """
     last = list(layers)[-1]
-    folds = evidence.folds(layers[last], seed=seed) if evidence else NOBODY
+    full = layers[last].shape[1]
+    sizes = {check_dim(d, limit=full) for d in wanted.dims or map(round, halvings(full, 3))}
+    methods, levels = wanted.methods or METHODS, wanted.levels or ("float32",)
+    for name in methods:
+        one_of(name, NESTED, "method")
+    folds = evidence.folds(layers[last], seed=wanted.seed) if evidence else NOBODY
     splits = evidence.splits(folds) if evidence else [()]
     found: list[Candidate] = []
     maps: dict[tuple[int | None, str], Transform] = {}
     outcomes: list[Array] = []
     for layer, vectors in layers.items():
-        moments = FoldMoments(vectors, folds.rows, folds.fold, unit=unit, seed=seed)
+        moments = FoldMoments(vectors, folds.rows, folds.fold, unit=unit, seed=wanted.seed)
         if evidence is not None and layer == last:
             reference = Shortened("truncate", moments, splits, [vectors.shape[1]])
             outcomes.insert(0, evidence.outcomes(reference, folds))
         for name in progress_bar(methods, show=True, unit="method", desc="judging"):
-            shortened = Shortened(name, moments, splits, sizes, seed=seed)
+            descending = sorted(sizes | {full}, reverse=True)
+            shortened = Shortened(name, moments, splits, descending, seed=wanted.seed)
             if not shortened.sizes:
                 continue
             maps[layer, name] = shortened.transform
             for level in levels:
                 found += [Candidate(layer, name, d, level=level) for d in shortened.sizes]
                 if evidence is not None:
-                    shortened.coder = _coder(similarity, level)
+                    shortened.coder = _coder(wanted.similarity or "cosine", level)
                     outcomes.append(evidence.outcomes(shortened, folds))
     if not found:
-        few = (
+        raise InputError(
             f"the rows that are not judged are too few to fit {min(sizes)} dims of "
-            f"{' or '.join(methods)} on"
+            f"{' or '.join(methods)} on: give more embeddings or a smaller size"
         )
-        raise InputError(f"{few}: give more embeddings or a smaller size")
     if evidence is None:
-        return found, maps, math.nan, moments.whole.rows
-    scores, kept = evidence.bounds(
-        np.concatenate(outcomes),
-        folds,
-        confidence=_confidence(layers, methods, levels),
-    )
+        return Judged(found, maps, moments.whole.rows)
+    # So that all walks together, of each layer, method and level, err as often as one may
+    confidence = 1 - ERROR / math.prod(map(len, (layers, methods, levels)))
+    scores, kept = evidence.bounds(np.concatenate(outcomes), folds, confidence=confidence)
     judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
     found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
-    return found, maps, float(scores[0]), moments.whole.rows
+    return Judged(found, maps, moments.whole.rows, float(scores[0]), confidence)
+
+
+def _expected(
+    found: Sequence[Candidate],
+    samples: Mapping[int | None, Block],
+    seed: int,
+) -> list[Candidate]:
+    """The candidates with what is expected of each size without labels, from a sample of rows of
+    each layer.
+
+    Recorded errors decide which rule predicts: with PCA the spectrum alone is too hopeful, as
+    subtracting the mean reorders neighbours. Half of all dimensions, blindly, came nearer than
+    either, as the statement says.
+    """
+    whole = list(samples.values())[-1]
+    count = min(QUERIES, max(len(whole) // 5, 1))
+    asked = make_rng(seed, "neighbours").permutation(len(whole))[:count]
+    (places,) = _nearest(whole, [whole.shape[1]], asked)
+    reach: dict[tuple[int | None, str], dict[int, dict[str, Any]]] = {}
+    for c in found:
+        reach.setdefault((c.layer, c.method), {})[c.dim] = {}
+    for (layer, name), told in reach.items():
+        X, dims = samples[layer], list(told)
+        others = moments_of([np.delete(X, asked, axis=0)], unit=False)
+        most = min(max(dims), most_dims(name, others))
+        unseen = fit_transform_of(name, others, most, unit=False, seed=seed)
+        nearest = _nearest(unseen.apply(X), dims, asked)
+        kept = [float((ranks(places, each) < places.shape[1]).mean()) for each in nearest]
+        predicted = predicted_similarity(X, dims, reducer=SPECTRA.get(name, name))
+        expected = read_measured().expected(name, np.array(predicted), np.array(kept))
+        for dim, *values in zip(dims, predicted, kept, expected, strict=True):
+            names = ("predicted", "neighbours", "expected")
+            told[dim] = dict(zip(names, map(float, values), strict=True))
+    return [replace(c, **reach[c.layer, c.method][c.dim]) for c in found]
 
 
 def _coder(similarity: str, level: str) -> Coder | None:
@@ -308,11 +272,6 @@ def _coder(similarity: str, level: str) -> Coder | None:
         return fitted(plain.transform, similarity, level, plain.vectors(Y))
 
     return fit
-
-
-def _confidence(*walks: Collection[Any]) -> float:
-    """Of each bound, of all walks together: those of each layer, method and level."""
-    return 1 - ERROR / math.prod(map(len, walks))
 
 
 def _sample(vectors: Vectors, evidence: Evidence | None, seed: int) -> Rows:
@@ -344,73 +303,3 @@ def _nearest(X: Array, sizes: Sequence[int], asked: Rows) -> list[Places]:
     ]
     (found,) = searched(ways, X[asked], asked, [X], min(NEIGHBOURS, len(X) - 1), [len(X)])
     return found.places
-
-
-def smallest(
-    found: Sequence[Candidate],
-    full: int,
-    last: int | None,
-    retain: float,
-    *,
-    labelled: bool,
-) -> Candidate | None:
-    """The fewest bytes that pass; of as many the shallowest layer, which costs least to reach, then
-    what keeps most, then the simplest method.
-
-    Of each layer, method and level sizes are walked from the largest to the first that fails, so
-    that no answer is dominated: whatever passed has more bytes, or as many and keeps no more.
-    """
-    walks: dict[Any, list[Candidate]] = {}
-    for c in found:
-        walks.setdefault((c.layer, c.method, c.level), []).append(c)
-    passed = []
-    for walk in walks.values():
-        bounds = [_bound(c, labelled) for c in walk]
-        dim = smallest_sufficient([c.dim for c in walk], bounds, retain)
-        passed += [c for c in walk if dim is not None and c.dim >= dim]
-    if not passed:
-        return None
-    best = min(passed, key=lambda c: (c.bytes, c.layer or 0, -_bound(c, labelled)))
-    return best if best.bytes < vector_bytes(full, "float32") or best.layer != last else None
-
-
-def most_kept(found: Sequence[Candidate], budget: float) -> Candidate | None:
-    """What surely keeps most in so many bytes; of as much the fewest bytes."""
-    fitting = [c for c in found if c.bytes <= budget and not math.isnan(c.low)]
-    return max(fitting, key=lambda c: (c.low, -c.bytes), default=None)
-
-
-def _bound(candidate: Candidate, labelled: bool) -> float:
-    return candidate.low if labelled else candidate.expected
-
-
-def _why_none(
-    found: Sequence[Candidate],
-    full: int,
-    retain: float,
-    evidence: Evidence | None,
-) -> str:
-    """Why nothing below the full size passes, and what would help."""
-    below = [c for c in found if c.bytes < vector_bytes(full, "float32")]
-    if evidence is None:
-        if not below:
-            return f"no size below {full} was tried"
-        best = max(below, key=lambda c: c.expected)
-        return (
-            f"the most that is expected below {full} is {100 * best.expected:.2f} %, "
-            f"of {best.method} at {best.dim}"
-        )
-    close = [c for c in below if c.share > retain and np.isfinite(c.low)]
-    if not close:
-        return (
-            f"no size below {full} keeps {100 * retain:g} % of the score: these dimensions are used"
-        )
-    # the bound's distance from the share shrinks with the square root of the number of items
-    best = max(close, key=lambda c: (c.share - retain) / max(c.share - c.low, 1e-12))
-    needed = evidence.items * ((best.share - best.low) / (best.share - retain)) ** 2
-    return (
-        f"{evidence.items:,} labelled items are too few to tell: {best.method} at {best.dim} "
-        f"as {best.level} keeps "
-        f"{100 * best.share:.2f} % of the score; about "
-        f"{math.ceil(needed / 10) * 10:,} items would do"
-    )

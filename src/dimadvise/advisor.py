@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
-from dimadvise.request import Request
+from dimadvise.request import Request, as_option
 from repro.seeding import cpu_count
 from repro.types import Array, InputError, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dimadvise.deploy import Deployment
+    from dimadvise.coding import Deployment
     from dimadvise.files import Vectors
-    from dimadvise.report import Findings
+    from dimadvise.findings import Findings
     from dimadvise.transform import Transform
     from repro.evaluation.stats import Interval
 
@@ -48,7 +48,7 @@ class Advice:
     pasted: str = ""  # what to give the store; empty without one
 
     def __str__(self) -> str:
-        from dimadvise.report import explanation
+        from dimadvise.findings import explanation
 
         return "\n  ".join(explanation(self.findings))
 
@@ -60,7 +60,7 @@ class Advice:
         their ten) and expected@10 (where there are more rows than were searched a projection, and
         no promise), and with labels the `share` of their score.
         """
-        from dimadvise.report import answer_of
+        from dimadvise.findings import answer_of
 
         return answer_of(self.findings, self.findings.answer)
 
@@ -69,7 +69,7 @@ class Advice:
         """The same of what suffices if the first few are re-scored by the full vectors; without
         re-scoring if `depth` asked for it; empty where labels chose, which tell nothing of it.
         """
-        from dimadvise.report import other_answer_of
+        from dimadvise.findings import other_answer_of
 
         return other_answer_of(self.findings)
 
@@ -245,9 +245,11 @@ def check(
 
 def _requested(options: Mapping[str, Any], known: Sequence[str]) -> Request:
     """A request with some options, none of which would be dropped."""
-    for name in options:
+    given = {}
+    for name, value in options.items():
         one_of(name, known, "option")
-    request = Request(**options)
+        given[name] = as_option(name, value)
+    request = Request(**given)
     request.check()
     return request
 

@@ -3,24 +3,25 @@ the fewest bytes are chosen.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dimadvise import advice, report
+from dimadvise import advice
 from dimadvise.advice import Judgement
 from dimadvise.advisor import Advice
-from dimadvise.deploy import PRODUCT, Deployment
-from dimadvise.files import Vectors
+from dimadvise.coding import PRODUCT, Deployment
+from dimadvise.findings import Findings, number_bytes, unprojected
 from dimadvise.inputs import Case
-from dimadvise.measure import Survey, choose, survey
+from dimadvise.measure import DEPTH, Survey, survey
 from dimadvise.request import TARGETS, Request
+from dimadvise.screening import choose
 from dimadvise.stores import check_store, holds, levels_of, paste
 from dimadvise.transform import NESTED
 from dimadvise.ways import default_sizes
 from repro.rows import hardware
 
 FEWER_BITS = ("int8", "int4", "binary")  # judged by labels unless told otherwise
-DEPTH = 4  # re-scoring that is measured unless told otherwise
 Chosen = tuple[int | None, int | None, Deployment | None]
 """Rows of the options that answer, as asked and with or without re-scoring, and how the first is
 stored.
@@ -65,7 +66,7 @@ def answered(request: Request, case: Case, started: float) -> Advice:
         started: when, by `time.perf_counter`.
     """
     task = Task(request, case)
-    what, amount = task.target
+    what, _ = task.target
     if request.store:
         check_store(request.store, task.similarity, request.levels)
     labelled = None
@@ -75,25 +76,24 @@ def answered(request: Request, case: Case, started: float) -> Advice:
     chosen = None if judging is None else judging.answer
     layer = case.last_layer if chosen is None else chosen.layer
     documents, asked = case.searched(layer)
-    found = _surveyed(task, documents, asked, judging)
+    found = survey(
+        documents,
+        asked,
+        replace(request, similarity=task.similarity),
+        aim=task.target if judging is None else None,
+        also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
+        unit=task.unit,
+    )
     kind = case.versions[layer].kind  # Rows that were read are written out, and no longer tell it.
-    full = report.number_bytes(kind) * documents.shape[1]
+    full = number_bytes(kind) * documents.shape[1]
     row, other, deployment = (
         _by_recall(task, found, full) if judging is None else _by_labels(task, found, judging, full)
     )
     found.options["answer"] = found.options.index == row
     notes = [*found.notes, *(labelled.notes if labelled is not None else ())]
-    if what == "recall" and (least := float(found.options.loc[0, "low@10"])) < amount:
-        notes.append(
-            f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
-            "give more, or ask for less."
-        )
-    projections = found.options.loc[found.options["rerank"] == request.depth, "expected@10"]
-    if what == "recall" and projections.isna().any():
-        total = request.rows_total or documents.shape[0]
-        notes.append(report.unprojected(total, found.corpus))
+    notes += _unsure(task, found, documents.shape[0])
     seconds = time.perf_counter() - started
-    findings = report.Findings(
+    findings = Findings(
         source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
         rows=documents.shape[0],
         full_dim=documents.shape[1],
@@ -112,39 +112,25 @@ def answered(request: Request, case: Case, started: float) -> Advice:
     )
     if deployment is None:
         return Advice(findings)
-    note: dict[str, Any] = {"layer": layer, "source": case.source, **case.origin}
-    if task.classifies:
-        note["compared_by"] = "classifier"
-    note["fitted_on"] = found.fitted if judging is None else judging.rows
-    note["promised"] = _promised(findings, found)
+    fitted_on = found.fitted if judging is None else judging.rows
+    note = _note(task, findings, found, {"layer": layer, "fitted_on": fitted_on})
     pasted = paste(request.store, deployment) if request.store else ""
     return Advice(findings, deployment, note, pasted)
 
 
-def _surveyed(
-    task: Task,
-    documents: Vectors,
-    asked: Vectors | None,
-    judging: Judgement | None,
-) -> Survey:
-    """What is found of the neighbours; what labels chose is measured too, if they judge."""
-    request, chosen = task.request, None if judging is None else judging.answer
-    return survey(
-        documents,
-        asked,
-        similarity=task.similarity,
-        methods=request.methods,
-        levels=request.levels,
-        dims=request.dims,
-        depth=request.depth or DEPTH,
-        rows=request.sample,
-        also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
-        unit=task.unit,
-        aim=task.target if judging is None else None,
-        store=request.store or "",
-        total=request.rows_total,
-        seed=request.seed,
-    )
+def _unsure(task: Task, found: Survey, rows: int) -> Iterator[str]:
+    """What so few queries, or rows, do not tell of a recall that is asked for."""
+    options, (what, amount) = found.options, task.target
+    if what != "recall":
+        return
+    least = float(options.loc[0, "low@10"])
+    if least < amount:
+        yield (
+            f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
+            "give more, or ask for less."
+        )
+    if options.loc[options["rerank"] == task.request.depth, "expected@10"].isna().any():
+        yield unprojected(task.request.rows_total or rows, found.corpus)
 
 
 def _by_recall(task: Task, found: Survey, full: int) -> Chosen:
@@ -168,11 +154,18 @@ def _by_labels(task: Task, found: Survey, judging: Judgement, full: int) -> Chos
     return row, None, judging.deployment
 
 
-def _promised(findings: report.Findings, found: Survey) -> dict[str, Any]:
-    """What is promised of the answer, for `check`: `recall` at least, or a `share` of a score."""
+def _note(
+    task: Task,
+    findings: Findings,
+    found: Survey,
+    fit: dict[str, Any],
+) -> dict[str, Any]:
+    """What `reducer.json` says beside the map: what it was fitted on, and what is promised of the
+    answer, for `check`: `recall` at least, or a `share` of a score.
+    """
     chosen, (what, amount) = findings.answer, findings.target
     recall = [float(chosen[f"{end}@10"]) for end in ("recall", "low", "high")]
-    promised: dict[str, Any] = {
+    promised = {
         "recall@10": recall,
         "recall": amount if what == "recall" else recall[1],
         "corpus": found.corpus,
@@ -180,14 +173,15 @@ def _promised(findings: report.Findings, found: Survey) -> dict[str, Any]:
     }
     if what == "retain" and findings.metric is not None:
         promised |= {"share": amount, "metric": findings.metric}
-    return promised
+    note = {**fit, "source": task.case.source, **task.case.origin, "promised": promised}
+    return {**note, "compared_by": "classifier"} if task.classifies else note
 
 
 def _judged(task: Task) -> Judgement:
     """What labels say of every map, size and level; without labels, what is expected of maps."""
     request, versions, (what, amount) = task.request, task.case.versions, task.target
     last = versions[task.case.last_layer]
-    plain = ["float16" if task.unit and report.number_bytes(last.kind) == 2 else "float32"]
+    plain = ["float16" if task.unit and number_bytes(last.kind) == 2 else "float32"]
     levels = [level for level in request.levels if level != PRODUCT] or [*plain, *FEWER_BITS]
     dims = request.dims
     if request.store:
@@ -195,15 +189,13 @@ def _judged(task: Task) -> Judgement:
         levels = [level for level in levels if level in held] or held
         sizes = dims or default_sizes(last.shape[1])
         dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))
-    return advice.advise(
-        versions,
-        evidence=task.case.evidence,
-        retain=amount if what == "retain" else TARGETS["retain"],
-        methods=[name for name in request.methods if name in NESTED] or advice.METHODS,
-        levels=plain if task.case.evidence is None else levels,
+    judged_by = replace(
+        request,
+        retain=amount if what == "retain" else None,
+        bytes=request.bytes if what == "bytes" else None,
+        methods=tuple(name for name in request.methods if name in NESTED),
+        levels=tuple(plain if task.case.evidence is None else levels),
         dims=dims,
-        unit=task.unit,
         similarity=task.similarity,
-        budget=amount if what == "bytes" else None,
-        seed=request.seed,
     )
+    return advice.advise(versions, task.case.evidence, judged_by, unit=task.unit)

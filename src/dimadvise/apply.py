@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from filelock import Timeout
 
 from dimadvise import deploy
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.files import Block, Name, Vectors
 from dimadvise.vectors import files_of, open_vectors
 from repro.evaluation.quantise import FLOATS
@@ -128,6 +128,11 @@ def apply(
             f"{len(deployment.transform.matrix)}: give "
             "vectors of the same encoder"
         )
+    if unread := source.vectors.unread_ids:
+        told = (
+            "names rows, but not all of it is whole numbers or texts of one file as of the others"
+        )
+        say(f"no ids are written: {unread!r} of {vectors} {told}")
     weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
         "format": FORMAT,
@@ -182,8 +187,7 @@ def _write_shards(
     path_before, before = _manifest(output, plan)
     known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
     _refuse_foreign(output, known)
-    step = plan["rows_per_shard"]
-    shards = []
+    shards, step = [], plan["rows_per_shard"]
     for number, start in enumerate(range(0, plan["rows"], step)):
         stop = min(start + step, plan["rows"])
         shards.append(Shard(f"part-{number:05d}.npy", start, stop))
@@ -212,24 +216,36 @@ def _write_shards(
         say(f"{_counted(len(stale), 'file')} {were} made from other rows: made again from these")
     missing = [shard for shard in shards if shard.name not in kept]
     for shard in progress_bar(missing, show=True, unit="shard"):
-        with ExitStack() as files:  # They get their names when it ends, and only if all is well.
-            partial = files.enter_context(replacing(output / shard.name))
-            digest = _write_codes(deployment, source, partial, shard)
-            written = {shard.name: sha256(partial)}
-            if named := source.ids(shard):
-                partial = files.enter_context(replacing(output / shard.ids_name))
-                _write_ids(partial, named)
-                written[shard.ids_name] = sha256(partial)
-            source.check_unchanged()
-            made_from = {
-                "size": sum(size for _, size, _ in source.files),
-                "mtime_ns": max(mtime for _, _, mtime in source.files),
-                "sha256": digest,
-            }
-            rows = [shard.start, shard.stop]
-            kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
-            _write_manifest(output, plan, kept)
+        _write_shard(deployment, source, output, shard, plan, kept)
     return len(shards)
+
+
+def _write_shard(
+    deployment: Deployment,
+    source: Source,
+    output: Path,
+    shard: Shard,
+    plan: dict[str, Any],
+    kept: dict[str, Any],
+) -> None:
+    """Write the files of a shard, and the manifest of it beside those that are kept."""
+    with ExitStack() as files:  # They get their names when it ends, and only if all is well.
+        partial = files.enter_context(replacing(output / shard.name))
+        digest = _write_codes(deployment, source, partial, shard)
+        written = {shard.name: sha256(partial)}
+        if named := source.ids(shard):
+            partial = files.enter_context(replacing(output / shard.ids_name))
+            _write_ids(partial, named)
+            written[shard.ids_name] = sha256(partial)
+        source.check_unchanged()
+        made_from = {
+            "size": sum(size for _, size, _ in source.files),
+            "mtime_ns": max(mtime for _, _, mtime in source.files),
+            "sha256": digest,
+        }
+        rows = [shard.start, shard.stop]
+        kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
+        _write_manifest(output, plan, kept)
 
 
 def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
@@ -349,8 +365,10 @@ def _codes(deployment: Deployment, block: Block, source: Source) -> Any:
 
 def _write_ids(path: Path, ids: Sequence[Name]) -> None:
     """Write ids as a column of parquet; as texts where they are of several kinds."""
-    try:
-        column = pa.array(ids)
-    except (pa.ArrowException, OverflowError):
+    column = None
+    for kind in (None, pa.uint64()):
+        with suppress(pa.ArrowException, OverflowError, TypeError):
+            column = pa.array(ids, kind) if column is None else column
+    if column is None:
         column = pa.array([None if name is None else str(name) for name in ids])
     pq.write_table(pa.table({"id": column}), path)

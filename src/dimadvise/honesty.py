@@ -1,12 +1,13 @@
 """What is odd about some vectors, one sentence each, with what to do about it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 from dimadvise.files import Block, Vectors
-from dimadvise.search import Places, ranks, searched
+from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import Moments, unchanged
 from repro.types import Array, InputError
 
@@ -26,29 +27,39 @@ more.
 """
 
 
+class Sample(NamedTuple):
+    """Some documents (n, D) in the order of their file, some queries (m, D), and the place of each
+    query among the documents, -1 where it is not.
+    """
+
+    documents: Block
+    queries: Block
+    own: Places
+
+    def searched(self, ways: Sequence[Deployment], count: int) -> Found:
+        """What each way finds of the nearest."""
+        n = len(self.documents)
+        return next(
+            searched(ways, self.queries, self.own, [self.documents], min(count, n - 1), [n])
+        )
+
+
 def oddities(
-    documents: Block,
-    queries: Block,
-    own: Places,
+    sample: Sample,
     moments: Moments,
     *,
     similarity: str,
     foreign: bool,
-) -> list[str]:
-    """Every oddity of a sample of documents (n, D) in the order of their file, and of queries (m,
-    D).
-
-    `own` is the place of each query among the documents, -1 where it is not; `foreign` queries come
-    from another file. Maps were fitted by the `moments`.
+) -> Iterator[str]:
+    """Every oddity of a sample; `foreign` queries come from another file. Maps were fitted by the
+    `moments`.
     """
-    found = [
-        *_counts(documents, moments),
-        *_lengths(documents, similarity),
-        *_populations(documents),
-    ]
+    yield from _counts(sample.documents, moments)
+    yield from _lengths(sample.documents, similarity)
+    yield from _populations(sample.documents)
     if foreign:
-        found += _apart(documents, queries)
-    return [*found, nested_or_not(documents, queries, own, similarity)]
+        yield from _apart(sample.documents, sample.queries)
+    yield nested_or_not(sample, similarity)
 
 
 def _counts(X: Block, moments: Moments) -> Iterator[str]:
@@ -169,20 +180,20 @@ def _apart(X: Block, Q: Block) -> Iterator[str]:
         )
 
 
-def nested_or_not(X: Block, Q: Block, own: Places, similarity: str) -> str:
+def nested_or_not(sample: Sample, similarity: str) -> str:
     """Whether the vectors look trained to be cut: whether first columns find more neighbours than
     last ones.
     """
-    D = X.shape[1]
+    D = sample.documents.shape[1]
     part = max(1, D // 4)
-
-    def found_by(at: slice) -> Places:
-        way = Deployment(unchanged(Q[0, at].size), similarity)
-        return next(
-            searched([way], Q[:, at], own, [X[:, at]], min(10, len(X) - 1), [len(X)])
-        ).places[0]
-
-    whole, first, last = map(found_by, (slice(None), slice(part), slice(D - part, None)))
+    cuts = [sample]
+    for columns in (slice(part), slice(D - part, None)):
+        cuts.append(Sample(sample.documents[:, columns], sample.queries[:, columns], sample.own))
+    found_by = []
+    for cut in cuts:
+        way = Deployment(unchanged(cut.documents.shape[1]), similarity)
+        found_by.append(cut.searched([way], 10).places[0])
+    whole, first, last = found_by
     kept = [float((ranks(whole, found) < whole.shape[1]).mean()) for found in (first, last)]
     told = (
         f"the first {part} of {D} columns find {kept[0]:.2f} of the neighbours, "

@@ -151,44 +151,55 @@ def from_matrix(
             f"{queries.name} has {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the "
             "same"
         )
-    n, name = X.shape[0], X.name
     evidence: Evidence | None = None
     if pairs is not None:
-        table = Table(Path(pairs), columns, ("row1", "row2", "score"))
-        evidence = Pairs(
-            _rows(table, "row1", n),
-            _rows(table, "row2", n),
-            np.array(table.numbers("score")),
-        )
+        evidence = _graded(Table(Path(pairs), columns, ("row1", "row2", "score")), X.shape[0])
     elif labels is not None:
-        where = "labels"
-        if isinstance(labels, str | Path):
-            where, labels = str(labels), _labels(Path(labels), columns)
-        classes = [str(label) for label in labels]
-        if len(classes) != n:
-            raise InputError(
-                f"{where} has {len(classes)} labels, {name} has {n} rows: expected one for each row"
-            )
-        evidence = Classes(np.arange(n), np.array(classes))
+        evidence = _classed(labels, columns, X)
     elif queries is not None and qrels is not None:
         table = Table(Path(qrels), columns, ("query", "document", "relevance"))
-        judged: dict[int, dict[int, float]] = {}
-        cells = (
-            _rows(table, "query", queries.shape[0]),
-            _rows(table, "document", n),
-            table.numbers("relevance"),
-        )
-        for query, document, relevance in zip(*cells, strict=True):
-            if judged.setdefault(int(query), {}).setdefault(int(document), relevance) != relevance:
-                raise InputError(
-                    f"{qrels}: query {query} has document {document} twice, with different "
-                    "relevance"
-                )
-        both = Shards([X, queries], name)
+        evidence = _judged(table, queries.shape[0], X.shape[0])
+        both = Shards([X, queries], X.name)
         both.kind = X.kind  # Documents alone are stored.
         X = both
-        evidence = Search(np.arange(n, X.shape[0]), np.arange(n), judged)
-    return Case({None: X}, evidence, name, queries)
+    return Case({None: X}, evidence, X.name, queries)
+
+
+def _graded(table: Table, n: int) -> Pairs:
+    """Graded pairs of n rows."""
+    grades = np.array(table.numbers("score"))
+    return Pairs(_rows(table, "row1", n), _rows(table, "row2", n), grades)
+
+
+def _classed(labels: Path | Sequence[str], columns: Mapping[str, str], X: Vectors) -> Classes:
+    """A label for each row."""
+    where = "labels"
+    if isinstance(labels, str | Path):
+        where, labels = str(labels), _labels(Path(labels), columns)
+    classes = [str(label) for label in labels]
+    n = X.shape[0]
+    if len(classes) != n:
+        raise InputError(
+            f"{where} has {len(classes)} labels, {X.name} has {n} rows: expected one for each row"
+        )
+    return Classes(np.arange(n), np.array(classes))
+
+
+def _judged(table: Table, queries: int, documents: int) -> Search:
+    """Relevant documents of queries, whose rows stand behind those of the documents."""
+    judged: dict[int, dict[int, float]] = {}
+    cells = (
+        _rows(table, "query", queries),
+        _rows(table, "document", documents),
+        table.numbers("relevance"),
+    )
+    for query, document, relevance in zip(*cells, strict=True):
+        if judged.setdefault(int(query), {}).setdefault(int(document), relevance) != relevance:
+            raise InputError(
+                f"{table.path}: query {query} has document {document} twice, with different "
+                "relevance"
+            )
+    return Search(np.arange(documents, documents + queries), np.arange(documents), judged)
 
 
 def from_encoder(

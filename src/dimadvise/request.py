@@ -2,10 +2,12 @@
 the functions of these names.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import tyro
 
 from repro.terminal import Menu
@@ -15,8 +17,8 @@ from repro.types import DataSource, InputError
 TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}
 DEEPEST = 50  # times as many candidates as are wanted, at most
 Method = Annotated[str, Menu("dimadvise.ways", "WAYS")]
-Level = Annotated[str, Menu("dimadvise.deploy", "MENU")]
-Similarity = Annotated[str, Menu("dimadvise.deploy", "SIMILARITIES")]
+Level = Annotated[str, Menu("dimadvise.coding", "MENU")]
+Similarity = Annotated[str, Menu("dimadvise.coding", "SIMILARITIES")]
 Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
 
 
@@ -121,7 +123,7 @@ class Request:
 
     def check(self) -> None:
         """Refuse, before any work, what cannot be."""
-        from dimadvise.measure import FEWEST
+        from dimadvise.queries import FEWEST
 
         if self.sample < FEWEST:
             raise InputError(f"--sample is {self.sample}: expected {FEWEST} or more vectors")
@@ -132,6 +134,42 @@ class Request:
         if self.rows_total < 0:
             raise InputError(f"--rows-total is {self.rows_total}: expected a number of vectors")
         _ = self.target
+
+
+ANYTHING = Request()
+WHOLE = ("bytes", "depth", "rows_total", "sample", "seed")
+SHARES = ("recall", "retain")
+SEVERAL = {"dims": int, "layers": int, "methods": str, "levels": str, "columns": str}
+
+
+def as_option(name: str, value: Any) -> Any:
+    """A value given from Python for a field of `Request`, as a command line would give it.
+
+    Raises:
+        InputError: for a value of another kind.
+    """
+    if name in WHOLE and (value is not None or name not in TARGETS):
+        return as_whole(name, value)
+    if name in SHARES and value is not None:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.floating):
+            raise InputError(f"{name} is {value!r}: expected a share, such as {TARGETS[name]}")
+        return float(value)
+    if name in SEVERAL:
+        kind = "whole numbers" if SEVERAL[name] is int else "names"
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"{name} is {value!r}: expected several {kind}, in a list")
+        return tuple(as_whole(name, each) if SEVERAL[name] is int else str(each) for each in value)
+    return value
+
+
+def as_whole(name: str, value: Any) -> int:
+    """A whole number that a machine can count with."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name} is {value!r}: expected a whole number")
+    if abs(int(value)) >= 2**63:
+        bits = int(value).bit_length()
+        raise InputError(f"{name} has {bits} bits: expected a number below 2**63")
+    return int(value)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dimadvise.deploy import Deployment
+from dimadvise.coding import Deployment
 
 Scores: TypeAlias = NDArray[np.float32]
 # Numbers of documents, in the order in which they come

@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from dimadvise.deploy import MENU, PRODUCT, Deployment
+from dimadvise.coding import MENU, PRODUCT, Deployment
 from repro.types import InputError, one_of
 
 STORES: dict[str, Any] = tomllib.loads(

@@ -12,32 +12,33 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from dimadvise.columns import chosen, naming
 from dimadvise.files import (
     MAPS,
     NUMBERS,
-    JsonLines,
     Matrix,
     Name,
     NoMatrixError,
-    Parquet,
     Records,
-    Rows,
+    Shards,
     Vectors,
-    chosen,
+    in_memory,
     matrix_shape,
     memory_explained,
-    naming,
-    packed_json_lines,
     read_json,
 )
+from dimadvise.jsonlines import JsonLines
+from dimadvise.parquet import Parquet
 from repro.types import InputError
 
+__all__ = ["Shards", "Vectors", "files_of", "in_memory", "open_vectors"]
 log = logging.getLogger(__name__)
 OBJECTS = "holds Python objects: save plain numbers, np.save(path, X)"
 IDS = "iuU"  # numpy's letters for what names a row: whole numbers and texts
@@ -52,58 +53,6 @@ TENSORS = {
     "I32": "<i4",
 }
 """Safetensors' word for a kind of number → numpy's, which has none for bfloat16."""
-
-
-class Shards(Vectors):
-    """Several files of one width, one after the other."""
-
-    def __init__(self, parts: Sequence[Vectors], name: str) -> None:
-        """Put parts behind each other."""
-        widths = {part.shape[1]: part.name for part in parts}
-        if len(widths) > 1:
-            told = ", ".join(f"{path} has {width} columns" for width, path in widths.items())
-            raise InputError(f"{told}: expected shards of one width")
-        self.parts, self.name, self.kind = (
-            parts,
-            name,
-            " and ".join(sorted({part.kind for part in parts})),
-        )
-        self.starts = np.cumsum([0, *(part.shape[0] for part in parts)])
-        self.shape = int(self.starts[-1]), parts[0].shape[1]
-        columns = {part.id_column for part in parts}
-        self.id_column = columns.pop() if len(columns) == 1 else ""
-        self.named: Sequence[Name] = ()
-
-    def name_rows(self, ids: Sequence[Name]) -> None:
-        """Take ids (n,) that lie beside the parts, if any, in place of those of the parts."""
-        if ids:
-            self.named, self.id_column = ids, "id"
-
-    def ids(self, start: int, stop: int) -> list[Name]:
-        """Those beside the parts, or those of the parts."""
-        if self.named:
-            return list(self.named[start:stop])
-        named: list[Name] = []
-        for part, first in zip(self.parts, self.starts.tolist(), strict=False):
-            low, high = max(start - first, 0), min(stop - first, part.shape[0])
-            if low < high:
-                named += part.ids(low, high)
-        return named
-
-    def _take(self, rows: Rows) -> Any:
-        cuts = np.searchsorted(rows, self.starts)
-        asked = zip(self.parts, self.starts, cuts, cuts[1:], strict=False)
-        return np.concatenate([part.take(rows[a:b] - start) for part, start, a, b in asked])
-
-    def _blocks(self, size: int, first: int) -> Iterator[Any]:
-        for part, start in zip(self.parts, self.starts, strict=False):
-            if first < start + part.shape[0]:
-                yield from part.blocks(size, max(0, first - int(start)))
-
-
-def in_memory(X: Any, name: str = "embeddings") -> Vectors:
-    """An array (n, D) as `Vectors`, which stay what they are."""
-    return X if isinstance(X, Vectors) else Matrix(X, name)
 
 
 def open_vectors(path: Path, column: str = "") -> Vectors:
@@ -144,7 +93,7 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
     vectors = [file for file in there if form_of(file) in FORMS and file.name not in MAPS]
-    return sorted(vectors, key=_numbered)
+    return sorted(vectors, key=lambda path: (_numbered(path), path.name))
 
 
 def form_of(path: Path) -> str:
@@ -243,7 +192,10 @@ def _npz(path: Path, column: str) -> Vectors:
             }
             id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
             ids = arrays[id_column].tolist() if id_column else ()
-    return Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
+    found = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
+    if not id_column:
+        found.unread_ids = naming([name for name in arrays.files if name != array])
+    return found
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
@@ -300,32 +252,25 @@ def _safetensors(path: Path, column: str) -> Vectors:
     return Records(path, 8 + length + begin, shapes[tensor], TENSORS[kinds[tensor]], kind=kind)
 
 
-def _vecs(dtype: str) -> Callable[[Path, str], Vectors]:
-    def opened(path: Path, column: str) -> Vectors:
-        lead = np.fromfile(path, "<i4", 1)
-        D, size = int(lead[0]) if len(lead) else 0, path.stat().st_size
-        row = 4 + D * np.dtype(dtype).itemsize
-        if D < 1 or size % row:
-            raise InputError(
-                f"{path} of {size:,} bytes is no file of rows of {D} numbers, each behind "
-                "its length"
-            )
-        return Records(path, 0, (size // row, D), dtype, lead=1)
-
-    return opened
+def _vecs(dtype: str, path: Path, column: str) -> Vectors:
+    lead = np.fromfile(path, "<i4", 1)
+    D, size = int(lead[0]) if len(lead) else 0, path.stat().st_size
+    row = 4 + D * np.dtype(dtype).itemsize
+    if D < 1 or size % row:
+        raise InputError(
+            f"{path} of {size:,} bytes is no file of rows of {D} numbers, each behind its length"
+        )
+    return Records(path, 0, (size // row, D), dtype, lead=1)
 
 
-def _bin(dtype: str) -> Callable[[Path, str], Vectors]:
-    def opened(path: Path, column: str) -> Vectors:
-        lead = np.fromfile(path, "<u4", 2)
-        n, D = lead.tolist() if len(lead) == 2 else (0, 0)
-        size = path.stat().st_size
-        if size != 8 + n * D * np.dtype(dtype).itemsize:
-            rows = f"{n:,} rows of {D} numbers behind both counts"
-            raise InputError(f"{path} of {size:,} bytes is no file of {rows}")
-        return Records(path, 8, (n, D), dtype)
-
-    return opened
+def _bin(dtype: str, path: Path, column: str) -> Vectors:
+    lead = np.fromfile(path, "<u4", 2)
+    n, D = lead.tolist() if len(lead) == 2 else (0, 0)
+    size = path.stat().st_size
+    if size != 8 + n * D * np.dtype(dtype).itemsize:
+        rows = f"{n:,} rows of {D} numbers behind both counts"
+        raise InputError(f"{path} of {size:,} bytes is no file of {rows}")
+    return Records(path, 8, (n, D), dtype)
 
 
 FORMS: dict[str, Callable[[Path, str], Vectors]] = {
@@ -333,16 +278,16 @@ FORMS: dict[str, Callable[[Path, str], Vectors]] = {
     ".npz": _npz,
     ".safetensors": _safetensors,
     ".parquet": Parquet,
-    ".fvecs": _vecs("<f4"),
-    ".bvecs": _vecs("u1"),
-    ".fbin": _bin("<f4"),
-    ".u8bin": _bin("u1"),
-    ".i8bin": _bin("i1"),
-    ".ibin": _bin("<i4"),
+    ".fvecs": partial(_vecs, "<f4"),
+    ".bvecs": partial(_vecs, "u1"),
+    ".fbin": partial(_bin, "<f4"),
+    ".u8bin": partial(_bin, "u1"),
+    ".i8bin": partial(_bin, "i1"),
+    ".ibin": partial(_bin, "<i4"),
     ".jsonl": JsonLines,
     ".ndjson": JsonLines,
-    ".jsonl.gz": packed_json_lines,
-    ".ndjson.gz": packed_json_lines,
+    ".jsonl.gz": JsonLines,
+    ".ndjson.gz": JsonLines,
 }
 """What is read, by its ending in small letters."""
 
@@ -378,4 +323,4 @@ def _without_digits(path: Path) -> str:
 
 def _numbered(path: Path) -> list[Any]:
     """The name with its digits as numbers, so that part-2 stands before part-10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path.name)]

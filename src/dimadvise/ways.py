@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dimadvise.deploy import (
+from dimadvise.coding import (
     LLOYD,
     MENU,
     PRODUCT,
@@ -74,7 +74,7 @@ class Ways:
         self.seen = vectors.take(rows[:CODED])
         others = progress_bar(vectors.taken(rows[CODED:]), show=True, unit="block", desc="fitting")
         self.moments = moments_of(chain([self.seen], others), unit=self.unit)
-        self.full_dim = vectors.shape[1]
+        self.rows, self.full_dim = vectors.shape
         # All levels of one size come one after the other.
         self._shortened = lru_cache(maxsize=2)(self._fit_shortened)
         self._widest = lru_cache(maxsize=len(METHODS))(self._fit_widest)

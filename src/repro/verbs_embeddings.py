@@ -346,13 +346,13 @@ def how_cutting_does(X: Array) -> str:
     """
     import numpy as np
 
-    from dimadvise.honesty import nested_or_not
+    from dimadvise.honesty import Sample, nested_or_not
     from repro.seeding import make_rng
 
     order = make_rng(0, "rows to cut").permutation(len(X))
     documents = X[order[:DOCUMENTS]].astype(np.float32)
     queries = documents[:QUERIES]
-    return nested_or_not(documents, queries, np.arange(len(queries)), "cosine")
+    return nested_or_not(Sample(documents, queries, np.arange(len(queries))), "cosine")
 
 
 def parameters(method: str, pairs: list[str]) -> dict[str, Any]:

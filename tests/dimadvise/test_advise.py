@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dimadvise.advice import Candidate, _why_none, advise, most_kept, smallest
+from deployment import advised
 from dimadvise.bounds import share_bounds, spearman_influence
-from dimadvise.deploy import Deployment, read_linear, write
+from dimadvise.candidates import Candidate, most_kept, smallest, why_none
+from dimadvise.coding import Deployment
+from dimadvise.deploy import read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
 from dimadvise.transform import (
@@ -45,7 +47,7 @@ def graded(X):
 
 def test_the_answer_is_the_number_of_directions_that_are_used():
     X = cloud()
-    advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
+    advice = advised({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
     assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
     assert advice.answer.low >= advice.retain == 0.99 and advice.confidence == 0.975
     assert (
@@ -63,7 +65,7 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
 
 def test_unrelated_embeddings_share_no_neighbours():
     A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
-    found = advise({1: A, 2: B}, dims=[16])
+    found = advised({1: A, 2: B}, dims=[16])
     kept = {c.layer: c.neighbours for c in found.candidates if c.method == "truncate"}
     # By chance 10 of 399; a row is no neighbour of its own
     assert kept[2] == 1.0 and kept[1] < 0.06
@@ -72,7 +74,7 @@ def test_unrelated_embeddings_share_no_neighbours():
 def test_ten_neighbours_are_compared_under_maps_that_have_not_seen_who_asks():
     X = np.random.default_rng(0).normal(size=(50, 48))
     sizes = [48, 40, 33, 27, 21, 16, 12, 9, 6]
-    found = advise({None: X}, dims=sizes, methods=("svd", "truncate"))
+    found = advised({None: X}, dims=sizes, methods=("svd", "truncate"))
     kept = {(c.method, c.dim): c.neighbours for c in found.candidates}
     assert kept["truncate", 48] == 1
     assert kept["svd", 48] < 0.95, "48 directions of all 50 rows would keep everything"
@@ -92,7 +94,7 @@ def test_queries_and_documents_of_files_are_told_apart(tmp_path):
 
 def scores(evidence, X):
     """Scores of the matrix as it is."""
-    return advise({None: X}, evidence=evidence, methods=("truncate",), dims=[X.shape[1]]).reference
+    return advised({None: X}, evidence=evidence, methods=("truncate",), dims=[X.shape[1]]).reference
 
 
 def test_labels_that_say_nothing_cannot_be_learnt_and_the_unit_of_embeddings_plays_no_part():
@@ -111,7 +113,9 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
         np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32),
     )
     for evidence in (graded(X), None):
-        found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
+        found = [
+            advised({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)
+        ]
         assert (
             found[0].transform.unit
             and found[0].answer is not None
@@ -161,7 +165,7 @@ def test_a_document_at_the_second_place_counts_by_its_discount():
 
 def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
-    said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
+    said = why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
     # Half as wide
     assert "100 labelled items are too few" in said and "about 400 items would do" in said
 
@@ -169,13 +173,13 @@ def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
 def test_a_shallower_layer_may_win_only_by_its_bound():
     X = cloud()
     worse = (X + 0.6 * np.random.default_rng(5).normal(size=X.shape)).astype(np.float32)
-    found = advise({3: worse, 6: X}, evidence=graded(X), dims=[32, 8, 6])
+    found = advised({3: worse, 6: X}, evidence=graded(X), dims=[32, 8, 6])
     assert (
         found.answer is not None
         and found.answer.layer == 6
         and found.confidence == pytest.approx(1 - 0.05 / 4)
     )
-    found = advise({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
+    found = advised({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
     assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
     low = (
         found.shares_of(3)
@@ -469,7 +473,7 @@ def test_a_prediction_is_told_only_where_a_share_of_a_score_is_asked_for(tmp_pat
 def test_labels_judge_every_map_size_and_level_and_the_fewest_bytes_are_the_answer():
     X, levels = cloud(), ("float32", "int8", "int4", "binary")
     sizes = [32, 16, 12, 8, 6, 4, 2]
-    found = advise({None: X}, evidence=graded(X), retain=0.95, dims=sizes, levels=levels)
+    found = advised({None: X}, evidence=graded(X), retain=0.95, dims=sizes, levels=levels)
     tried = {(c.method, c.dim, c.level) for c in found.candidates}
     assert tried == set(product(("truncate", "pca"), sizes, levels))
     assert found.confidence == pytest.approx(1 - 0.05 / 8), "every walk has its part of the error"

@@ -3,13 +3,14 @@ told.
 """
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, spearmanr, t
 
-from dimadvise.advice import advise
+from deployment import advised
 from dimadvise.bounds import (
     NoShareError,
     mean_influence,
@@ -22,13 +23,8 @@ from dimadvise.evidence import Classes, Pairs, _mean_bounds
 from dimadvise.measured import (
     ASSET,
     CALIBRATED,
-    EXPERIMENT,
-    GROWTH,
     SPECTRUM,
-    growth_from,
-    measured_from,
     read_measured,
-    write_measured,
 )
 from dimadvise.transform import halvings
 from dimadvise.vectors import in_memory
@@ -264,24 +260,31 @@ def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, se
         0.95,
     )
     evidence = Pairs(np.arange(500), np.arange(500, 1000), few.scores + 0.3 * rng.normal(size=500))
-    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
+    found = advised({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
     assert needed is not None and found.answer is not None
     assert abs(dims.index(found.answer.dim) - dims.index(needed)) <= 1
 
 
-def test_shipped_errors_are_those_of_the_recorded_rows():
+@pytest.fixture
+def writer(monkeypatch):
+    """What writes the numbers that ship; a bench, which is no part of the package."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    return import_module("bench.measured")
+
+
+def test_shipped_errors_are_those_of_the_recorded_rows(writer):
     shipped = json.loads(ASSET.read_text(encoding="utf-8"))
     assert len(shipped["encoders"]) >= 2 and len(shipped["tasks"]) >= 6 and shipped["commit"]
-    rows = recorded_rows(EXPERIMENT)
+    rows = recorded_rows(writer.EXPERIMENT)
     if len(rows):  # an installed package has no results/
-        grown = growth_from(recorded_rows(GROWTH))
-        assert shipped == {**measured_from(rows), "growth": grown}
+        grown = writer.growth_from(recorded_rows(writer.GROWTH))
+        assert shipped == {**writer.measured_from(rows), "growth": grown}
         assert grown["judged"] == 10 * grown["fitted"] and 0 < grown["rms"] < grown["largest"]
 
 
-def test_what_ships_is_written_from_rows(tmp_path):
+def test_what_ships_is_written_from_rows(tmp_path, writer):
     rows = made_curves()
-    path = write_measured(tmp_path / "error.json", rows)
+    path = writer.write_measured(tmp_path / "error.json", rows)
     found = read_measured(path)
     assert (
         found.encoders == ("a", "b")
@@ -307,7 +310,7 @@ def test_what_ships_is_written_from_rows(tmp_path):
     assert grp == "grp: how far predictions are off was not measured."
     assert found.expected("grp", np.array([0.5]), np.array([0.1])) == pytest.approx([0.5])
     with pytest.raises(InputError, match="record proposal_choosing_dim"):
-        measured_from(rows[rows["backbone"] == "a"])
+        writer.measured_from(rows[rows["backbone"] == "a"])
     path.write_text("{}")
     read_measured.cache_clear()
     with pytest.raises(InputError, match="install the package again"):

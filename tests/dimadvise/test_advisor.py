@@ -14,7 +14,7 @@ import dimadvise
 from deployment import rows
 from dimadvise.again import Stored
 from dimadvise.deploy import read
-from dimadvise.report import two_answers
+from dimadvise.findings import two_answers
 from dimadvise.vectors import in_memory
 from repro.cli import dimadvise as command
 from repro.evaluation.stats import Interval
@@ -263,3 +263,35 @@ def test_the_code_of_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
     exec(code, given)
     assert not given["again"].broken and len(given["codes"]) == 300
     assert (tmp_path / "advice" / "report.html").exists()
+
+
+def test_an_encoder_that_gives_every_text_one_vector_keeps_no_promise(X, advice):
+    for row in (np.zeros(40), np.ones(40), X[5]):
+        with pytest.raises(InputError, match="are equal: nothing can be found among them"):
+            dimadvise.check(advice, np.tile(row, (300, 1)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("dims", 16, "dims is 16: expected several whole numbers"),
+        ("dims", [16.5], "dims is 16.5: expected a whole number"),
+        ("recall", "0.9", "recall is '0.9': expected a share"),
+        ("recall", True, "recall is True: expected a share"),
+        ("bytes", "96", "bytes is '96': expected a whole number"),
+        ("depth", 4.5, "depth is 4.5: expected a whole number"),
+        ("rows_total", 10**400, "expected a number below 2**63"),
+        ("sample", "200", "sample is '200': expected a whole number"),
+        ("seed", None, "seed is None: expected a whole number"),
+        ("levels", "int8", "levels is 'int8': expected several names"),
+    ],
+)
+def test_options_of_another_kind_are_refused_in_a_sentence(X, option, value, said):
+    with pytest.raises(InputError) as refused:
+        dimadvise.advise(X, **{option: value})
+    assert said in str(refused.value)
+
+
+def test_arrays_and_numbers_of_numpy_are_options_too(X):
+    options = {"dims": np.array([24, 40]), "recall": np.float32(0.9), "sample": np.int64(400)}
+    assert dimadvise.advise(X, methods=["svd"], levels=["int8"], **options).answer["bytes"]

@@ -458,3 +458,58 @@ def test_vectors_of_another_column_replace_none(case, tmp_path):
     with pytest.raises(InputError, match="differs in column: give another output"):
         apply(table, advice, output, column="b")
     assert (output / "part-00000.npy").read_bytes() == before
+
+
+def lines_with(path, X, ids):
+    """JSON lines of vectors, each with the id as it is spelt in JSON."""
+    rows_of_json = (
+        f'{{"id": {name}, "v": {row.tolist()}}}\n' for name, row in zip(ids, X, strict=True)
+    )
+    path.write_text("".join(rows_of_json))
+
+
+def test_ids_of_64_bits_are_carried_with_and_without_a_sign(case, tmp_path):
+    X, _, (_, advice, _) = case
+    for name, ids in (
+        ("signed", [-(2**63), 2**63 - 1, -4_000_000_000_000_000_001, None]),
+        ("unsigned", [None, 2**64 - 1, 0, 12]),
+    ):
+        spelt = ["null" if value is None else str(value) for value in ids]
+        lines_with(tmp_path / f"{name}.jsonl", X[:4], spelt)
+        apply(tmp_path / f"{name}.jsonl", advice, tmp_path / name)
+        written = pq.read_table(tmp_path / name / "part-00000.ids.parquet")["id"].to_pylist()
+        assert written == ids
+
+
+def test_ids_that_name_no_row_are_refused_with_theirs(case, tmp_path):
+    X, _, (_, advice, output) = case
+    for wrong in ("1.5", '"\\ud83d"', "[1]", "1" + 30 * "0"):
+        lines_with(tmp_path / "X.jsonl", X[:3], ["1", wrong, "3"])
+        with pytest.raises(InputError, match=r"row 1 has .* under 'id': expected"):
+            apply(tmp_path / "X.jsonl", advice, output)
+
+
+def test_ids_of_a_dictionary_are_carried_and_of_others_it_is_said_that_none_are(
+    case, tmp_path, capsys
+):
+    X, _, (_, advice, _) = case
+    names = pa.array([f"n{i % 3}" for i in range(len(X))])
+    named_rows(tmp_path / "coded.parquet", X, names.dictionary_encode())
+    apply(tmp_path / "coded.parquet", advice, tmp_path / "coded")
+    written = pq.read_table(tmp_path / "coded" / "part-00000.ids.parquet")["id"].to_pylist()
+    assert written == names.to_pylist() and "no ids are written" not in capsys.readouterr().out
+    raw = pa.array([i.to_bytes(16, "big") for i in range(len(X))], pa.binary(16))
+    named_rows(tmp_path / "raw.parquet", X, raw)
+    np.savez(tmp_path / "raw.npz", v=X, id=np.array([{i} for i in range(len(X))], object))
+    for ending in ("parquet", "npz"):
+        apply(tmp_path / f"raw.{ending}", advice, tmp_path / ending)
+        assert "no ids are written: 'id' of" in capsys.readouterr().out
+
+
+def test_shards_stand_in_the_order_of_their_numbers_whatever_digits_they_have(tmp_path):
+    for name, value in (("part-2", 2), ("part-10", 10), ("part-²", 0), ("part-02", 1)):
+        np.save(tmp_path / f"{name}.npy", np.full((1, 4), value, np.float32))
+    (tmp_path / "part-².npy").unlink()
+    assert open_vectors(tmp_path).take(np.arange(3))[:, 0].tolist() == [1, 2, 10]
+    np.save(tmp_path / "²1.npy", np.zeros((1, 4), np.float32))
+    assert open_vectors(tmp_path).shape == (4, 4)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deployment import BYTES, D, deployed, rows
 from dimadvise import deploy
-from dimadvise.deploy import MENU, SIMILARITIES, packed, unpacked
+from dimadvise.coding import MENU, SIMILARITIES, packed, unpacked
 from dimadvise.report import usage
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from repro.types import InputError

@@ -5,7 +5,14 @@ not trained for.
 import numpy as np
 import pytest
 
-from dimadvise.honesty import looks_packed, nested_or_not, oddities, refuse_packed_bits, split_share
+from dimadvise.honesty import (
+    Sample,
+    looks_packed,
+    nested_or_not,
+    oddities,
+    refuse_packed_bits,
+    split_share,
+)
 from dimadvise.transform import moments_of
 from dimadvise.vectors import in_memory
 from repro.types import InputError
@@ -21,7 +28,8 @@ def said(X, Q=None, similarity="cosine"):
     X = X.astype(np.float32)
     moments, foreign = moments_of([X], unit=True), Q is not None
     queries, own = (Q, np.full(len(Q), -1)) if foreign else (X[:100], np.arange(100))
-    return oddities(X, queries, own, moments, similarity=similarity, foreign=foreign)
+    sample = Sample(X, queries, own)
+    return list(oddities(sample, moments, similarity=similarity, foreign=foreign))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +143,7 @@ def test_nothing_is_odd_about_plain_vectors_and_those_made_to_be_cut_are_known()
     (only,) = said(UNIT, UNIT[:100])
     assert only.startswith("The vectors do not look trained to be cut")
     steep = (PLAIN * 0.7 ** np.arange(20)).astype(np.float32)
-    assert nested_or_not(steep, steep[:100], np.arange(100), "cosine").startswith(
+    assert nested_or_not(Sample(steep, steep[:100], np.arange(100)), "cosine").startswith(
         "The vectors look trained to be cut"
     )
     # a cut explains what it does of known distributions

@@ -13,18 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from dimadvise import measure
-from dimadvise.measure import (
-    Queries,
-    choose,
-    contenders,
-    crossed,
-    draw,
-    interval_of,
-    is_front,
-    projected,
-    survey,
-)
+from deployment import surveyed
+from dimadvise import measure, screening
+from dimadvise.measure import interval_of, projected
+from dimadvise.queries import Queries, crossed, draw
+from dimadvise.screening import choose, contenders, is_front
 from dimadvise.search import Nearest, ranks, searched
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
@@ -89,7 +82,7 @@ def test_queries_are_never_fitted_and_the_two_sets_share_none():
 
 @pytest.fixture(scope="module")
 def found():
-    return survey(
+    return surveyed(
         in_memory(clustered()),
         methods=["truncate", "svd"],
         levels=["float16", "int8", "binary"],
@@ -117,7 +110,7 @@ def test_recall_is_measured_for_each_way_with_and_without_re_ranking(found):
 
 def test_a_way_that_labels_chose_is_measured_with_the_lengths_that_its_map_is_written_with():
     chosen = {"also": [("pca", 6, "float32")], "unit": True}
-    found = survey(
+    found = surveyed(
         in_memory(clustered()),
         similarity="ip",
         methods=["truncate"],
@@ -197,8 +190,8 @@ def test_recall_that_cannot_be_projected_is_no_number_and_chooses_nothing():
     assert projected(stops[2:], seen[2:], 16_000, candidates=10) == seen[-1]
     options = ways(**{"recall@10": [1.0, 0.99], "expected@10": np.nan})
     assert choose(options, "recall", 0.5, 0) is None
-    part = survey(
-        in_memory(clustered(300)), methods=["svd"], levels=["int8"], dims=[24], depth=20, rows=200
+    part = surveyed(
+        in_memory(clustered(300)), methods=["svd"], levels=["int8"], dims=[24], depth=20, sample=200
     )
     unknown = part.options["expected@10"].isna()
     assert (unknown == (part.options["rerank"] == 20)).all()
@@ -233,19 +226,21 @@ def test_the_seed_draws_the_queries_and_the_rows_that_are_searched(monkeypatch):
     X, given = clustered(600), {"methods": ["truncate"], "levels": ["int4"], "dims": [12]}
 
     def recalls(**more):
-        found = survey(in_memory(X), **given, **more).options
+        found = surveyed(in_memory(X), **given, **more).options
         return found["recall@10"].tolist()
 
     assert recalls(seed=1) == recalls(seed=1) != recalls(seed=2)
     drawn = draw(in_memory(X), None, np.random.default_rng(0))
     monkeypatch.setattr(measure, "draw", lambda *others: drawn)
     assert recalls(seed=1) == recalls(seed=2), "of all rows nothing is left to draw"
-    assert recalls(seed=1, rows=200) != recalls(seed=2, rows=200)
+    assert recalls(seed=1, sample=200) != recalls(seed=2, sample=200)
 
 
 @pytest.mark.parametrize("rows", [1600, 300])
 def test_recall_falls_as_rows_are_added(rows):
-    part = survey(in_memory(clustered(4000)), methods=["svd"], levels=["int8"], dims=[6], rows=rows)
+    part = surveyed(
+        in_memory(clustered(4000)), methods=["svd"], levels=["int8"], dims=[6], sample=rows
+    )
     row = part.options[(part.options["dim"] == 6) & (part.options["rerank"] == 0)].iloc[0]
     assert part.corpus == rows and row["expected@10"] < row["recall@10"]
     assert any("among 4,000" in line for line in part.measured)
@@ -257,7 +252,7 @@ def test_the_interval_covers_the_recall_of_all_queries():
     options = {"methods": ["svd"], "levels": ["int8", "binary"], "dims": [12, 6]}
     hits, cases = 0, 0
     for seed in range(3):
-        found = survey(in_memory(X), **options, seed=seed)
+        found = surveyed(in_memory(X), **options, seed=seed)
         (end,) = searched(found.ways, X, np.arange(len(X)), [X], 100, [len(X)])
         truth = [float((ranks(end.places[0][:, :10], places) < 10).mean()) for places in end.places]
         for row in found.options[
@@ -328,7 +323,9 @@ def test_sizes_halve_twice_in_whole_bytes():
 
 def test_product_codes_are_ways_too():
     pytest.importorskip("faiss", reason="the extra eval brings it")
-    found = survey(in_memory(clustered(700, 64)), levels=["pq"], dims=[64], methods=["svd", "opq"])
+    found = surveyed(
+        in_memory(clustered(700, 64)), levels=["pq"], dims=[64], methods=["svd", "opq"]
+    )
     kinds = {(way.transform.method, way.level, way.bytes) for way in found.ways}
     assert kinds & {("svd", "pq8", 8), ("opq", "pq8", 8)}
     assert found.options[found.options["level"] == "pq8"]["recall@10"].max() > 0.1
@@ -352,7 +349,7 @@ def test_product_codes_are_ways_too():
 def test_without_faiss_product_codes_are_not_tried_and_it_is_said(monkeypatch):
     monkeypatch.setattr(measure, "has_faiss", lambda: False)
     monkeypatch.setattr("dimadvise.ways.has_faiss", lambda: False)
-    found = survey(in_memory(clustered(300, 64)), dims=[64, 8])
+    found = surveyed(in_memory(clustered(300, 64)), dims=[64, 8])
     assert not any(level.startswith("pq") for level in found.options["level"])
     assert any("pip install faiss-cpu" in note for note in found.notes)
 
@@ -363,28 +360,27 @@ def test_without_faiss_product_codes_are_not_tried_and_it_is_said(monkeypatch):
         ({"similarity": "dot"}, "unknown similarity 'dot'"),
         ({"methods": ["lda"]}, "unknown method 'lda'"),
         ({"levels": ["int2"]}, "unknown level 'int2'"),
-        ({"depth": 1}, "depth is 1: expected 2 or more"),
     ],
 )
 def test_what_cannot_be_measured_is_told(options, words):
     with pytest.raises(InputError, match=words):
-        survey(in_memory(clustered(200)), **options)
+        surveyed(in_memory(clustered(200)), **options)
 
 
 def test_queries_that_are_documents_are_not_their_own_neighbours_and_their_number_is_said():
     X, new = clustered(300), clustered(500)[300:]
     ways = {"methods": ["svd"], "levels": ["int8"], "dims": [24, 6]}
-    plain = survey(in_memory(X), in_memory(X[:200]), **ways)
+    plain = surveyed(in_memory(X), in_memory(X[:200]), **ways)
     table = plain.options.set_index(["method", "dim", "level", "rerank"])
     # with the query itself among the documents, nearly all would find it first
     assert table.loc[("svd", 6, "int8", 0), "recall@1"] < 0.8
     assert any(line.startswith("50 of 50 queries are documents") for line in plain.notes)
     assert any("50 queries of yours (50 are documents" in line for line in plain.measured)
-    mixed = survey(in_memory(X), in_memory(np.concatenate([X[:60], new])), **ways)
+    mixed = surveyed(in_memory(X), in_memory(np.concatenate([X[:60], new])), **ways)
     (said,) = (line for line in mixed.notes if "queries are documents" in line)
     told = int(said.split()[0])
     assert 0 < told <= 60 and f"{told} of {mixed.queries}" in said
-    foreign = survey(in_memory(X), in_memory(new), **ways)
+    foreign = surveyed(in_memory(X), in_memory(new), **ways)
     assert not any("queries are documents" in line for line in foreign.notes)
 
 
@@ -423,9 +419,9 @@ def test_near_ties_that_change_places_are_told_beside_recall():
     X = np.repeat(clustered(100), 20, axis=0)
     X = (X + 1e-3 * rng.normal(size=X.shape)).astype(np.float32)
     ways = {"methods": ["svd"], "levels": ["int8"], "dims": [24]}
-    tied = survey(in_memory(X), **ways).options.query("level == 'int8' and rerank == 0").iloc[0]
+    tied = surveyed(in_memory(X), **ways).options.query("level == 'int8' and rerank == 0").iloc[0]
     assert tied["recall@10"] < 0.9 < 0.99 < tied["alike@10"]
-    apart = survey(in_memory(clustered()), **ways).options.query("rerank == 0")
+    apart = surveyed(in_memory(clustered()), **ways).options.query("rerank == 0")
     assert (apart["alike@10"] >= apart["recall@10"]).all()
     assert (apart["alike@10"] - apart["recall@10"]).max() < 0.02
 
@@ -439,7 +435,7 @@ def test_of_few_rows_nearly_all_are_queries_once_of_maps_that_have_not_seen_them
     for part, seen in parts:
         assert not np.isin(part.rows, seen).any()
         np.testing.assert_array_equal(part.full, vectors.take(part.rows))
-    found = survey(vectors, levels=["int8"], methods=["svd"], dims=[24])
+    found = surveyed(vectors, levels=["int8"], methods=["svd"], dims=[24])
     assert found.queries == 125 and found.options.loc[0, "low@10"] > 0.95
 
 
@@ -447,12 +443,12 @@ def test_sizes_lie_closer_where_the_answer_is_expected():
     """The answer's size lies between two that halve twice, and other bytes are used up."""
     usual = set(default_sizes(24))
     ways = {"methods": ["svd"], "levels": ["int8"]}
-    found = survey(in_memory(clustered()), **ways, aim=("recall", 0.9))
+    found = surveyed(in_memory(clustered()), **ways, aim=("recall", 0.9))
     assert {way.transform.dim for way in found.ways} - usual
     chosen = found.options.loc[choose(found.options, "recall", 0.9, 0)]
-    plain = survey(in_memory(clustered()), **ways).options
+    plain = surveyed(in_memory(clustered()), **ways).options
     assert chosen["bytes"] < plain.loc[choose(plain, "recall", 0.9, 0), "bytes"]
-    within = survey(in_memory(clustered()), **ways, aim=("bytes", 11)).options
+    within = surveyed(in_memory(clustered()), **ways, aim=("bytes", 11)).options
     assert within.loc[choose(within, "bytes", 11, 0), "bytes"] == 11
 
 
@@ -502,6 +498,7 @@ def test_progress_is_shown_from_the_first_way_that_is_tried(monkeypatch):
         shown.append((options["desc"], options["show"], len(items)))
         return items
 
-    monkeypatch.setattr(measure, "progress_bar", watched)
-    survey(in_memory(clustered(300)), methods=["svd"], levels=["int8"], dims=[24, 12])
+    for module in (measure, screening):
+        monkeypatch.setattr(module, "progress_bar", watched)
+    surveyed(in_memory(clustered(300)), methods=["svd"], levels=["int8"], dims=[24, 12])
     assert shown[0] == ("screening", True, 3) and shown[1][:2] == ("measuring", True)

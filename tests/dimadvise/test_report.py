@@ -8,17 +8,9 @@ import pandas as pd
 import pytest
 
 import browser
-from dimadvise import report
-from dimadvise.report import (
-    Findings,
-    explanation,
-    headline,
-    number_bytes,
-    page,
-    size,
-    worth_a_choice,
-    write,
-)
+from dimadvise.figures import option_table, share_table, worth_a_choice
+from dimadvise.findings import Findings, explanation, headline, number_bytes, size
+from dimadvise.report import page, write
 from repro.evaluation.quantise import BITS, vector_bytes
 
 
@@ -194,10 +186,10 @@ def test_near_ties_are_told_where_they_make_recall_low():
 
 
 def test_tables_begin_with_the_fewest_bytes_and_tell_shares_from_bounds():
-    table = report.option_table(options())
+    table = option_table(options())
     sizes = [int(text.removeprefix("▶ ").replace(",", "")) for text in table["bytes"]]
     assert sizes == sorted(sizes) and table["bytes"].str.startswith("▶").sum() == 1
-    shares = report.share_table(SHARES)
+    shares = share_table(SHARES)
     assert shares.iloc[0].tolist() == ["64", "pca", "int8", "100.0 %", "99.0 %"]
     assert shares["dims"].tolist() == [str(dim) for dim in (64, 32, 16, 8) for _ in range(4)]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deployment import deployed, rows
-from dimadvise.deploy import MENU, SIMILARITIES, Deployment, read
-from dimadvise.measure import survey
+from deployment import deployed, rows, surveyed
+from dimadvise.coding import MENU, SIMILARITIES, Deployment
+from dimadvise.deploy import read
 from dimadvise.stores import STORES, check_store, codes_queries, holds, levels_of, paste
 from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
@@ -113,7 +113,7 @@ def test_hamming_finds_fewer_than_queries_that_stay_floats_and_it_is_measured():
     given = {"methods": ["svd"], "levels": ["binary"], "dims": [40]}
     recalls = {}
     for store in ("", "usearch"):
-        options = survey(in_memory(X), **given, store=store).options
+        options = surveyed(in_memory(X), **given, store=store).options
         recalls[store] = options.query("level == 'binary' and rerank == 0")["recall@10"].item()
     assert recalls["usearch"] < recalls[""] - 0.03
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dimadvise.measured import FEATURES, Calibration, features, fit_calibration
+from dimadvise.measured import FEATURES, Calibration, features
 from made_rows import made_curves
 from repro import data
 from repro.models import SentenceEncoder
@@ -23,6 +23,7 @@ from repro.papers.proposal.choosing import (
     SPECTRUM,
     TASK,
     UNSEEN,
+    fit_calibration,
 )
 from repro.runs.encoders import Named
 from repro.store import Store

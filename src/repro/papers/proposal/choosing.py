@@ -23,15 +23,16 @@ from dimadvise.measured import (
     SPECTRUM,
     UNSEEN,
     Calibration,
-    fit_calibration,
+    features,
 )
+from dimadvise.request import Request
 from repro.methods import FULL_SIZE
 from repro.rows import make_rows
 from repro.runs.encoders import Named
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
-from repro.types import Array, InputError
+from repro.types import Array, InputError, check_same_length
 
 NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = (
     "neighbours",
@@ -92,7 +93,7 @@ def retention_rows(
         )
     X = encoder.embed({name: {name: task}}, store)[texts]
     try:
-        advice = advise({None: X}, evidence=evidence, methods=reducers, seed=seed)
+        advice = advise({None: X}, evidence, Request(methods=tuple(reducers), seed=seed))
     except NoShareError as error:
         complain(f"left out: {encoder.name} on {name}: {error}")
         return make_rows([], **shared)
@@ -245,6 +246,21 @@ def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> 
 def setting_of(reducer: str, left_out: str, target: float | None = None) -> str:
     """The column that tells reducers, what was left out and targets apart."""
     return f"{reducer}, {left_out}" + ("" if target is None else f", keep {target:g}")
+
+
+def fit_calibration(predicted: Array, neighbours: Array, share: Array) -> Calibration:
+    """Least squares with coefficients of at least 0, of measured shares on what was seen without
+    labels.
+    """
+    inputs = features(predicted, neighbours)
+    check_same_length(predicted=predicted, share=share)
+    if len(inputs) < inputs.shape[1]:
+        raise InputError(
+            f"{len(inputs)} measured shares: expected {inputs.shape[1]} or more, one "
+            "per coefficient"
+        )
+    found, _ = nnls(inputs, 1 - np.asarray(share, np.float64))
+    return Calibration(tuple(float(c) for c in found))
 
 
 def _fitted(cases: Sequence[Case]) -> Calibration:

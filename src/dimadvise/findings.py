@@ -1,0 +1,273 @@
+"""What was found of some vectors, and the advice in words."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dimadvise.coding import MENU
+from dimadvise.measured import read_measured
+
+MEANS = {
+    "truncate": "the first ones",
+    "pca": "principal components",
+    "pca-rotated": "principal components, turned at random",
+    "svd": "singular directions",
+    "svd-rotated": "singular directions, turned at random",
+    "random": "a random projection",
+    "opq": "turned for product codes",
+}
+"""Methods in a reader's words."""
+COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
+TIED = 0.01  # recall that near ties must bring before it is told
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that a report says.
+
+    Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a
+    vector, rerank (how many times as many candidates as are wanted the full vectors re-rank; 0 is
+    none), recall@k with its interval low@k to high@k for k = 1, 10, 100, tail@10 (share of queries
+    that find less than half of their ten), alike@10 (where near ties count too), expected@10 (where
+    there are more rows than were searched a projection, and no promise), ms of a query here, front
+    (no other has fewer bytes and more recall@10) and answer, True once at most. Of `shares`, where
+    there are labels: method, dim, level, share of the score at full size, and its lower bound, low.
+    """
+
+    source: str  # what the vectors are, in words, such as their file
+    rows: int
+    full_dim: int
+    kind: str  # of the numbers in the file, such as float16
+    similarity: str  # cosine, ip or l2
+    target: tuple[str, float]  # what was asked for: recall, retain or bytes, and how much of it
+    options: pd.DataFrame
+    notes: Sequence[str] = ()  # what is odd about the vectors, and what to do about it
+    measured: Sequence[str] = ()  # how it was measured
+    shares: pd.DataFrame | None = None
+    metric: str | None = None  # of the labels' score
+    # What is expected of a score where nothing measures it, with its error
+    predicted: Sequence[str] = ()
+    other_row: int | None = None
+    """Of the option that is best with re-scoring by the full vectors, or without where the answer
+    is with it; None where there is none, or labels chose.
+    """
+    searched: int = 0  # rows among which recall was measured
+    total: int = 0  # rows to which it is projected; 0 are those that there are
+
+    @property
+    def other(self) -> Any:
+        """The row of the option that is best where re-scoring is done, or not done, unlike in the
+        answer.
+        """
+        return None if self.other_row is None else self.options.loc[self.other_row]
+
+    @property
+    def other_is_unknown(self) -> bool:
+        """Whether labels chose, or what is expected of them, which tell nothing of re-scoring."""
+        what, _ = self.target
+        return what == "retain" or (what == "bytes" and self.metric is not None)
+
+    @property
+    def answer(self) -> Any:
+        """The row of the option that is recommended; None where all is to be kept as it is."""
+        chosen = self.options[self.options["answer"]]
+        return None if chosen.empty else chosen.iloc[0]
+
+    @property
+    def full_bytes(self) -> int:
+        """Of one vector as it is in the file."""
+        return self.full_dim * number_bytes(self.kind)
+
+
+def number_bytes(kind: str) -> int:
+    """Of one number of a file, of shards of several kinds the largest; those that are written out
+    count as float32.
+    """
+    return max(
+        {"bfloat16": 2, "JSON numbers": 4}.get(one) or np.dtype(one).itemsize
+        for one in kind.split(" and ")
+    )
+
+
+def headline(found: Findings) -> str:
+    """The recommendation in a sentence or two."""
+    return sentence(found, found.answer)
+
+
+def sentence(found: Findings, chosen: Any) -> str:
+    """An option that is recommended, in a sentence or two; None keeps all as it is."""
+    what, wanted = found.target
+    if chosen is None:
+        asked = {
+            "recall": f"is sure to have a recall@10 of {wanted:g}",
+            "retain": f"is sure to keep {100 * wanted:g} % of the score",
+            "bytes": f"fits into {wanted:,.0f} bytes a vector",
+        }[what]
+        return f"Keep the vectors as they are: nothing smaller that was tried {asked}."
+    before = f"{chosen['bytes']:,} bytes a vector instead of {found.full_bytes:,}"
+    said = f"Store {in_words(chosen, found.full_dim)}: {before}. "
+    share = _share_of(found, chosen)
+    if what != "recall" and share is not None:
+        # of its own bound, for which it was picked, less can be said than of what was asked for
+        bound = ""
+        if what == "retain" and not np.isnan(share["low"]):
+            bound = f", with 95 % confidence at least {100 * wanted:g} %"
+        return f"{said}This keeps {100 * share['share']:.1f} % of the {found.metric}{bound}."
+    ranked = (
+        f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
+        if chosen["rerank"]
+        else ""
+    )
+    near = f"{10 * chosen['recall@10']:.2g} of the ten nearest neighbours are found"
+    return f"{said}{near} (recall@10 {interval_words(chosen)}){ranked}."
+
+
+def in_words(option: Any, full_dim: int) -> str:
+    """One way to store, such as: 96 of 384 dimensions (principal components) as int8."""
+    dim, method = option["dim"], option["method"]
+    which = f"all {full_dim} dimensions" if dim == full_dim else f"{dim} of {full_dim} dimensions"
+    if (dim, method) != (full_dim, "truncate"):
+        which += f" ({MEANS.get(method, method)})"
+    return f"{which} as {family_of(option['level'])}"
+
+
+def explanation(found: Findings) -> list[str]:
+    """The recommendation, and sentence by sentence what stands behind it: what it saves, what is
+    odd, how it was measured.
+    """
+    return [headline(found), *consequences(found), *found.predicted, *found.notes, *found.measured]
+
+
+def consequences(found: Findings) -> list[str]:
+    """What follows from the recommendation, in paragraphs."""
+    return [*_of_answer(found), *two_answers(found), *_projection(found)]
+
+
+def two_answers(found: Findings) -> list[str]:
+    """What lies in memory alone, and what suffices where the first few are re-scored, in a
+    paragraph; none where one of the two is unknown or saves nothing.
+    """
+    alone, rescored, full = found.answer, found.other, found.full_bytes
+    if alone is not None and alone["rerank"]:
+        alone, rescored = rescored, alone
+    if found.other_row is None or rescored is None:
+        return []
+    in_memory = f"the vectors as they are, {full:,} bytes each"
+    if alone is not None:
+        if found.target[0] == "recall" and alone["bytes"] <= rescored["bytes"]:
+            return []
+        in_memory = _briefly(alone, found.full_dim)
+    depth = int(rescored["rerank"])
+    hint = (
+        f" `--depth {depth}` writes the second."
+        if found.answer is None or not found.answer["rerank"]
+        else ""
+    )
+    return [
+        f"In memory alone: {in_memory}. Re-scored: {_briefly(rescored, found.full_dim)}, if the "
+        f"full vectors, {full:,} bytes each, are read from a disk for the first {10 * depth} found "
+        f"and put them in order.{hint}"
+    ]
+
+
+def _briefly(option: Any, full_dim: int) -> str:
+    stored = f"{option['bytes']:,} bytes ({in_words(option, full_dim)})"
+    return f"{stored}, recall@10 {interval_words(option)}"
+
+
+def _projection(found: Findings) -> list[str]:
+    """What the recall of the answer is expected to be among more rows than were searched."""
+    chosen, rows = found.answer, found.total or found.rows
+    if chosen is None or rows <= found.searched or not found.searched:
+        return []
+    if np.isnan(chosen["expected@10"]):
+        return [unprojected(rows, found.searched)]
+    tenfolds = np.log10(rows / found.searched)
+    error = read_measured().growth.statement
+    if tenfolds > 1:
+        error += " Further than a tenfold its error is not known."
+    return [
+        f"Among {rows:,} vectors recall@10 is projected to be {chosen['expected@10']:.3f}: no "
+        f"measurement, but the law by which it fell up to {found.searched:,}, carried on over "
+        f"{tenfolds:.1f} tenfolds. {error}"
+    ]
+
+
+def unprojected(rows: int, searched: int) -> str:
+    """That recall among so few rows does not tell how it falls."""
+    return f"To {rows:,} vectors recall@10 cannot be projected: {searched:,} are too few."
+
+
+def _of_answer(found: Findings) -> list[str]:
+    chosen = found.answer
+    if chosen is None:
+        return []
+    memory = [
+        f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * found.full_bytes)}"
+        for n in COUNTS
+    ]
+    one, hundred, tail = (100 * chosen[name] for name in ("recall@1", "recall@100", "tail@10"))
+    disk = ""
+    if chosen["rerank"]:
+        disk = " The full vectors are kept too, for re-ranking; they may lie on a disk."
+    near = (
+        f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of the "
+        f"hundred nearest; {tail:.1f} % of queries find less than half of their ten."
+    )
+    if chosen["alike@10"] - chosen["recall@10"] > TIED:
+        near += (
+            f" Many are about as near as the tenth: counting those too, recall@10 is "
+            f"{chosen['alike@10']:.3f}."
+        )
+    return [
+        near,
+        f"{'; '.join(memory)}.{disk}",
+    ]
+
+
+def _share_of(found: Findings, chosen: Any) -> Any:
+    """The share of the score that the recommended way keeps, where it was measured."""
+    if found.shares is None:
+        return None
+    kinds = ["method", "dim", "level"]
+    own = found.shares[(found.shares[kinds] == chosen[kinds]).all(axis=1)]
+    return None if own.empty else own.iloc[0]
+
+
+def size(count: float) -> str:
+    """Bytes as a reader says them."""
+    units = ("B", "kB", "MB", "GB", "TB", "PB")
+    power = min(max(int(np.log10(max(count, 1)) // 3), 0), len(units) - 1)
+    return f"{count / 1000**power:.3g} {units[power]}"
+
+
+def interval_words(option: Any) -> str:
+    """Recall@10 of an option, and its interval."""
+    return f"{option['recall@10']:.3f} [{option['low@10']:.3f}, {option['high@10']:.3f}]"
+
+
+def family_of(level: str) -> str:
+    """The level as figures name it: one word for all product codes."""
+    return level if level in MENU else "product codes"
+
+
+def answer_of(found: Findings, chosen: Any) -> dict[str, Any]:
+    """An option for a program: how to store, and what is promised of it; where there is none, that
+    vectors are kept as they are.
+    """
+    if chosen is None:
+        return {"said": sentence(found, None), "keep": True, "bytes": found.full_bytes}
+    parts = ["method", "dim", "level", "bytes", "rerank"]
+    parts += ["recall@10", "low@10", "high@10", "tail@10", "expected@10"]
+    said = {"said": sentence(found, chosen), "keep": False, **json.loads(chosen[parts].to_json())}
+    share = _share_of(found, chosen)
+    return said if share is None else {**said, "share": float(share["share"])}
+
+
+def other_answer_of(found: Findings) -> dict[str, Any]:
+    """The same with re-scoring, or without where the answer has it; empty where labels chose."""
+    return {} if found.other_is_unknown else answer_of(found, found.other)

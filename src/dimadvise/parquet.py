@@ -1,0 +1,174 @@
+"""Vectors in a column of parquet."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dimadvise.columns import TENSOR, chosen, hint, naming
+from dimadvise.files import (
+    BLOCK,
+    JSON_NUMBERS,
+    Name,
+    Rows,
+    Vectors,
+    matrix_shape,
+    memory_explained,
+)
+from dimadvise.jsonlines import vector_in
+from repro.types import InputError
+
+
+class Parquet(Vectors):
+    """A column of lists, read by row groups; those that hold no row asked for are left alone.
+
+    The numbers of a row may be a list, a tensor of one axis, or a list of JSON spelt as text.
+    """
+
+    def __init__(self, path: Path, column: str) -> None:
+        """Open a column of lists of numbers, by default the only one."""
+        self.name = str(path)
+        with self._damage_told():
+            self.file = pq.ParquetFile(path, memory_map=True)
+        types = {field.name: field.type for field in self.file.schema_arrow}
+        counts = [self.file.metadata.row_group(g).num_rows for g in range(self.file.num_row_groups)]
+        self.starts = np.cumsum([0, *counts])
+        numbers = {name: _number_type(kind) for name, kind in types.items()}
+        lists = [name for name, kind in numbers.items() if kind is not None]
+        texts = [name for name, kind in types.items() if _is_text(kind)]
+        looked_into = [name for name in texts if name == column or not lists]
+        spelt = [name for name in looked_into if vector_in(self._first(name)) is not None]
+        tips = hint(self.name, column, {name: _content(kind) for name, kind in types.items()})
+        what = "a list of numbers in each row"
+        self.column = chosen(column, [*lists, *spelt], list(types), self.name, what, tips)
+        self.spelt = self.column in spelt
+        self.dtype = np.dtype(np.float64 if self.spelt else numbers[self.column].to_pandas_dtype())
+        self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
+        first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
+        self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
+        nameable = [name for name, kind in types.items() if _names_rows(kind)]
+        self.id_column = naming([name for name in nameable if name != self.column])
+        if not self.id_column:
+            self.unread_ids = naming([name for name in types if name != self.column])
+
+    def ids(self, start: int, stop: int) -> list[Name]:
+        """The values of the column that names rows."""
+        first, last = self._groups([start, stop - 1])
+        named: list[Name] = []
+        for group in range(first, last + 1):
+            for values in self._listed(2**16, group, self.id_column):
+                named += values
+        skipped = start - int(self.starts[first])
+        return named[skipped : skipped + stop - start]
+
+    def _first(self, column: str) -> Any:
+        """The value of the first row."""
+        for group in range(len(self.starts) - 1):
+            for values in self._listed(1, group, column):
+                return values[0]
+        return None
+
+    def _groups(self, rows: Any) -> Any:
+        """The row group of each row."""
+        return np.searchsorted(self.starts, rows, side="right") - 1
+
+    def _take(self, rows: Rows) -> Any:
+        out = np.empty((len(rows), self.shape[1]), self.dtype)
+        groups = np.unique(self._groups(rows)).tolist()
+        for start, block in self._batches(groups, max(1, BLOCK // 4 // self.shape[1])):
+            low, high = np.searchsorted(rows, [start, start + len(block)])
+            out[low:high] = block[rows[low:high] - start]
+        return out
+
+    def _blocks(self, size: int, first: int) -> Iterator[Any]:
+        groups = range(int(self._groups(first)), len(self.starts) - 1)
+        for start, block in self._batches(groups, size):
+            if start + len(block) > first:
+                yield block[max(0, first - start) :]
+
+    def _batches(self, groups: Sequence[int], size: int) -> Iterator[tuple[int, Any]]:
+        """Number of the first row, and rows, of parts of some row groups."""
+        for group in groups:
+            start = int(self.starts[group])
+            for lists in self._lists(size, group):
+                values = lists.flatten()
+                D = self.shape[1] if hasattr(self, "shape") else len(values) // len(lists)
+                wrong = np.asarray(lists.value_lengths().fill_null(-1)) != D
+                if not D or wrong.any() or values.null_count:
+                    row = start + int(np.argmax(wrong))
+                    raise InputError(
+                        f"{self.name} row {row} or after is empty or has not {D} numbers: drop "
+                        "such rows"
+                    )
+                yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
+                start += len(lists)
+
+    def _lists(self, size: int, group: int) -> Iterator[Any]:
+        """Parts of the column as lists of numbers, null where there is none."""
+        if self.spelt:
+            for texts in self._listed(size, group, self.column):
+                yield pa.array([vector_in(text) for text in texts], pa.list_(pa.float64()))
+            return
+        for part in self._parts(size, group, self.column):
+            yield part.storage if isinstance(part, pa.ExtensionArray) else part
+
+    def _listed(self, size: int, group: int, column: str) -> Iterator[list[Any]]:
+        """Parts of a column as Python has its values."""
+        with self._damage_told():
+            for part in self._parts(size, group, column):
+                yield part.to_pylist()
+
+    def _parts(self, size: int, group: int, column: str) -> Iterator[Any]:
+        with self._damage_told():
+            for batch in self.file.iter_batches(size, row_groups=[group], columns=[column]):
+                yield batch.column(0)
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[None]:
+        try:
+            with memory_explained(f"read {self.name}"):
+                yield
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{self.name} is not a whole parquet file ({error}): write it again"
+            ) from None
+
+
+def _content(kind: Any) -> str:
+    """What a column of Arrow holds, in the words of `hint`."""
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return "a number"
+    if isinstance(kind, pa.FixedShapeTensorType):
+        return f"{TENSOR} {kind.shape}"
+    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if any(is_kind(kind) for is_kind in binary):
+        return "bytes"
+    return str(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _names_rows(kind: Any) -> bool:
+    """Whether values of a type of Arrow are ids: whole numbers, texts, or a dictionary of these."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(_is_text(kind) or pa.types.is_integer(kind))
+
+
+def _number_type(kind: Any) -> Any:
+    """Arrow's type of the numbers in the lists or vectors of a column; None if it holds others."""
+    if isinstance(kind, pa.FixedShapeTensorType) and len(kind.shape) != 1:
+        return None
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(is_kind(kind) for is_kind in lists):
+        return None
+    number = kind.value_type
+    return number if pa.types.is_floating(number) or pa.types.is_integer(number) else None

@@ -1,0 +1,108 @@
+"""Who asks: queries to screen by, queries to measure by, and the rows that no query is among."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dimadvise.files import Block, Rows, Vectors, row_keys
+from dimadvise.search import Places
+from repro.types import InputError
+
+FITTED = 50_000  # rows that maps are fitted on, at most
+SCREENING, QUERIES = 200, 1_000  # queries of the screening and of the measurement, at most
+FEWEST = 100  # rows below which nothing is worth measuring
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them
+    (m,).
+    """
+
+    full: Block
+    rows: Rows
+
+    def among(self, corpus: Rows) -> Places:
+        """The place of each in a corpus of these rows; -1 where it is not among them."""
+        return pd.Index(corpus).get_indexer(self.rows)
+
+    def found_in(self, vectors: Vectors, corpus: Rows) -> "Queries":
+        """The same, each known by the first of a corpus of rows of `vectors` that it equals."""
+        rows = np.full(len(self.full), -1)
+        queries, equal = equal_pairs(self.full, vectors, np.sort(corpus))
+        rows[queries[::-1]] = equal[::-1]  # The first of several is set last.
+        return replace(self, rows=rows)
+
+
+def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, Queries, Rows]:
+    """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a
+    query.
+
+    Of rows that are queries, taken for such or equal to one, there are a fifth of all at most.
+    """
+    n, D = vectors.shape
+    if n < FEWEST:
+        raise InputError(
+            f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are"
+        )
+    source = queries or vectors
+    if source.shape[1] != D:
+        raise InputError(
+            f"{source.name} has {source.shape[1]} columns, {vectors.name} {D}: expected the same"
+        )
+    most = source.shape[0] if queries else n // 5
+    if most < 8:
+        raise InputError(
+            f"{most} queries in {source.name}: expected at least 8, better {QUERIES:,}"
+        )
+    drawn = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
+    fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
+    full, rows, unfitted = source.take(drawn), drawn, drawn
+    if queries is not None:
+        equal, unfitted = equal_pairs(full, vectors, np.sort(fitted))
+        is_document = np.isin(np.arange(len(drawn)), equal)
+        kept = ~is_document | (np.cumsum(is_document) <= n // 5)
+        full, rows = full[kept], np.full(int(kept.sum()), -1)
+        unfitted = unfitted[kept[equal]]
+    first = len(full) * SCREENING // (SCREENING + QUERIES)
+    sets = [Queries(full[part], rows[part]) for part in (slice(0, first), slice(first, None))]
+    return sets[0], sets[1], fitted[~np.isin(fitted, unfitted)][:FITTED]
+
+
+def crossed(vectors: Vectors, asked: Queries, fitted: Rows) -> list[tuple[Queries, Rows]]:
+    """Queries and the rows to fit on: those `asked` and `fitted`, and where rows are few as many of
+    the fitted, by turns, with all others, so that nearly all are a query once.
+    """
+    rows, size = np.concatenate([asked.rows, fitted]), len(asked.rows)
+    parts = [(asked, fitted)]
+    for start in range(size, min(len(rows), QUERIES) - size + 1, size):
+        part = rows[start : start + size]
+        parts.append((Queries(vectors.take(part), part), rows[~np.isin(rows, part)]))
+    return parts
+
+
+def all_of(parts: Sequence[Queries]) -> Queries:
+    """The queries of all parts, one part after the other."""
+    return Queries(
+        np.concatenate([part.full for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+    )
+
+
+def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
+    """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows
+    come.
+    """
+    queries_of: dict[bytes, list[int]] = {}
+    for query, key in enumerate(row_keys(Q)):
+        queries_of.setdefault(key, []).append(query)
+    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
+    queries, equal = [], []
+    for row, key in zip(rows.tolist(), keys, strict=True):
+        for query in queries_of.get(key, ()):
+            queries.append(query)
+            equal.append(row)
+    return np.array(queries, np.int64), np.array(equal, np.int64)

@@ -1,0 +1,186 @@
+"""Which ways of storing are worth measuring, and which of those that were measured answers."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dimadvise.bounds import smallest_sufficient
+from dimadvise.coding import PRODUCT, level_bytes
+from dimadvise.honesty import Sample
+from dimadvise.request import Request
+from dimadvise.search import Places, ranks
+from dimadvise.ways import Way, Ways, bytes_of, default_sizes, resized
+from repro.terminal import progress_bar
+from repro.types import InputError, check_dim
+
+# Of the ways that are measured anew, each takes at most so many times the bytes of the one before
+THINNED = 0.75
+FINE = 0.95  # so many times where they come near to what is asked for
+ABOUT = {"recall": (-0.01, 0.08), "bytes": (-0.2, 0.0)}
+"""How near, as a difference in recall and as a share of the bytes. Recall is screened among few
+rows, and falls as more are searched.
+"""
+FALL = 0.4  # of what may be missed, so much is allowed for that
+NEARLY, CUTS = 1.4, 6
+"""Times the fewest bytes that reached what is asked for, up to which sizes are cut finer, and into
+how many parts.
+"""
+
+Aim: TypeAlias = tuple[str, float]  # recall or bytes, and how much of it
+
+
+def worth_measuring(
+    made: Ways,
+    sample: Sample,
+    wanted: Request,
+    aim: Aim | None,
+    depth: int,
+) -> tuple[int, list[Way]]:
+    """How many ways were tried on a sample, and those that no other beats, the full vectors
+    first.
+    """
+    limit = made.full_dim
+    sizes = {check_dim(d, limit=limit) for d in wanted.dims} or default_sizes(limit)
+    tried = made.all(wanted.methods, wanted.levels, sorted(sizes, reverse=True))
+    if (sample.documents == sample.documents[0]).all():
+        n = f"{made.rows:,}"
+        raise InputError(f"all {n} embeddings are equal: no size keeps what is not there")
+    screened = _screen(made, tried, sample, depth)
+    if aim is not None and not wanted.dims:
+        about = [way for recall in screened.T for way in between(tried, recall, aim)]
+        closer = made.held([made.full, *about])
+        found = _screen(made, closer, sample, depth)
+        tried, screened = tried + closer[1:], np.concatenate([screened, found[1:]])
+    best = contenders(np.array([bytes_of(way) for way in tried]), screened, aim)
+    return len(tried), list(dict.fromkeys([made.full, *(tried[i] for i in best)]))
+
+
+def _screen(
+    made: Ways,
+    tried: Sequence[Way],
+    sample: Sample,
+    depth: int,
+) -> NDArray[Any]:
+    """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
+    recall, count = [], min(10 * depth, len(sample.documents) - 1)
+    wanted: Places | None = None
+    steps = progress_bar(tried, show=True, unit="way", desc="screening")
+    # One map at a time: all of them would not fit into memory
+    for _, levels in groupby(steps, key=lambda way: way[:2]):
+        ways = [made.way(*way) for way in levels]
+        found = sample.searched(ways, count)
+        for places in found.places:
+            wanted = places[:, :10] if wanted is None else wanted
+            ranked = ranks(wanted, places)
+            recall.append([recalled(ranked, 10, times).mean() for times in (1, depth)])
+    return np.array(recall)
+
+
+def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:
+    """Ways of sizes between those tried, of which recall (W,) was screened, where the answer to
+    what is asked for may lie.
+
+    Of each method and its bits these are, of bytes, the largest size that fits; of recall, sizes
+    from one that surely reaches it to the first that failed, where that has not many more bytes
+    than the fewest that did.
+    """
+    what, amount = aim
+    families: dict[tuple[str, int | str], dict[int, int]] = {}
+    for place, (method, dim, level) in enumerate(tried[1:], 1):
+        part = dim // level_bytes(level, dim) if level.startswith(PRODUCT) else level
+        families.setdefault((method, part), {})[dim] = place
+    found: list[Way] = []
+    brackets = []
+    for places in families.values():
+        sizes = sorted(places, reverse=True)
+        if what == "bytes":
+            largest = tried[places[sizes[0]]]
+            fitting = min(sizes[0], int(amount * sizes[0] / bytes_of(largest)))
+            found += [resized(largest, fitting)] if fitting else []
+            continue
+        recalls = [recall[places[size]] for size in sizes]
+        least = smallest_sufficient(sizes, recalls, amount)
+        if least is not None:
+            surely = smallest_sufficient(sizes, recalls, amount + FALL * (1 - amount))
+            failed = max((size for size in sizes if size < least), default=least)
+            brackets.append((tried[places[least]], tried[places[surely or sizes[0]]], failed))
+    fewest = min((bytes_of(reached) for reached, *_ in brackets), default=0)
+    for reached, safe, failed in brackets:
+        if bytes_of(reached) <= NEARLY * fewest:
+            step = (safe[1] - failed) / CUTS
+            found += [resized(safe, safe[1] - round(step * cut)) for cut in range(1, CUTS)]
+    return [way for way in dict.fromkeys(found) if way not in tried and bytes_of(way)]
+
+
+def contenders(
+    sizes: NDArray[Any],
+    recall: NDArray[Any],
+    aim: Aim | None = None,
+) -> list[int]:
+    """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m),
+    thinned by size, but not about what is asked for.
+    """
+    chosen: set[int] = set()
+    what, amount = aim or ("", 0.0)
+    for column in recall.T:
+        last, front = np.inf, is_front(sizes, column)
+        apart = column - amount if what == "recall" else sizes / max(amount, 1) - 1
+        for place in np.argsort(-sizes, kind="stable"):
+            is_near = bool(aim) and ABOUT[what][0] <= apart[place] <= ABOUT[what][1]
+            step = FINE if is_near else THINNED
+            if front[place] and sizes[place] <= step * last:
+                chosen.add(int(place))
+                last = sizes[place]
+    return sorted(chosen)
+
+
+def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether no other way has at most as many bytes and a higher recall, or fewer bytes and as
+    high a one (W,).
+    """
+    order = np.lexsort((-recall, sizes))
+    best = np.maximum.accumulate(np.r_[-np.inf, recall[order]])[:-1]
+    front = np.empty(len(sizes), bool)
+    front[order] = recall[order] > best
+    return front
+
+
+def choose(
+    options: pd.DataFrame,
+    what: str,
+    amount: float,
+    rerank: int,
+    full: float = np.inf,
+) -> int | None:
+    """The row that is recommended: the fewest bytes that surely reach a recall@10, or the most
+    recall in some bytes.
+
+    A recall is reached by the lower end of its interval, less what is expected to be lost among all
+    rows where fewer were searched. None: the full vectors, of `full` bytes in their file, alone do.
+    """
+    own = options[options["rerank"] == rerank]
+    if what == "bytes":
+        own = own[(own["bytes"] <= amount) & (own["bytes"] < full)]
+        return (
+            None
+            if own.empty
+            else int(own.sort_values("bytes", kind="stable")["recall@10"].idxmax())
+        )
+    own = own[own["front"]].sort_values("bytes", ascending=False, kind="stable")
+    bound = own["low@10"] - (own["recall@10"] - own["expected@10"])
+    passing = own[(bound >= amount).cummin()]
+    best = None if passing.empty else int(passing.index[-1])
+    return (
+        None
+        if best is None or options.loc[best, "bytes"] >= min(full, options["bytes"].max())
+        else best
+    )
+
+
+def recalled(ranked: Places, k: int, times: int) -> NDArray[Any]:
+    """Share of each query's k nearest that are among the first k · times found (m,)."""
+    return np.asarray((ranked[:, :k] < k * times).mean(1))
