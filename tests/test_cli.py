@@ -16,11 +16,12 @@ import pytest
 
 from repro import __version__, cli
 from repro.cli import VERBS
+from repro.data import load
 from repro.models import SentenceEncoder
 from repro.models.backbone import Backbone
 from repro.rows import read_rows
 from repro.terminal import QUIET
-from repro.types import unit_rows
+from repro.types import InputError, unit_rows
 
 pytestmark = pytest.mark.usefixtures("no_data")
 WORDS = [
@@ -546,7 +547,13 @@ def test_a_folder_in_beirs_form_is_searched(beir, evaluated, repro, tiny):
         "has no split 'train': it has dev, test"
         in repro(f"evaluate {line} --split train", ends=2).err
     )
-    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq9\td1\t1\n")
+    judged = beir / "qrels" / "test.tsv"
+    judged.write_text("query-id\tcorpus-id\tscore\nq1\td1\t-1\nq1\td2\t1\n")
+    assert load(beir, split="test").qrels == {"q1": {"d1": 0, "d2": 1}}, "worse than not relevant"
+    judged.write_text("query-id\tcorpus-id\tscore\nq1\td1\t0.9\n")
+    with pytest.raises(InputError, match="the relevance of 'd1' to 'q1' is 0.9: expected a whole"):
+        load(beir, split="test")
+    judged.write_text("query-id\tcorpus-id\tscore\nq9\td1\t1\n")
     assert "judges 'q9', which is no _id of" in repro(f"evaluate {line}", ends=2).err
 
 

@@ -374,7 +374,13 @@ def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
     qrels: dict[str, dict[str, int]] = {}
     cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
     for query, document, relevance in zip(*cells, strict=True):
-        qrels.setdefault(query, {})[document] = int(relevance)
+        if relevance != int(relevance):
+            raise InputError(
+                f"{judged.path}: the relevance of {document!r} to {query!r} is {relevance:g}: "
+                "expected a whole number"
+            )
+        # Below 0 stands for documents that were judged and are worse than not relevant
+        qrels.setdefault(query, {})[document] = max(0, int(relevance))
     asked = tuple(queries["query_id"]), queries.texts("question")
     documents = tuple(
         f"{title} {text}" for title, text in zip(corpus["title"], corpus.texts("text"), strict=True)
@@ -406,7 +412,13 @@ def _beir(folder: Path, split: str | None) -> Retrieval:
     qrels: dict[str, dict[str, int]] = {}
     cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
     for query, document, relevance in zip(*cells, strict=True):
-        qrels.setdefault(query, {})[document] = int(relevance)
+        if relevance != int(relevance):
+            raise InputError(
+                f"{judged.path}: the relevance of {document!r} to {query!r} is {relevance:g}: "
+                "expected a whole number"
+            )
+        # Below 0 stands for documents that were judged and are worse than not relevant
+        qrels.setdefault(query, {})[document] = max(0, int(relevance))
     corpus, queries = (Table(folder / name, needed=("_id", "text")) for name in (CORPUS, QUERIES))
     texts = dict(zip(queries["_id"], queries.texts("text"), strict=True))
     if unknown := sorted(qrels.keys() - texts.keys()):
