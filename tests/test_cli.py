@@ -551,7 +551,7 @@ def test_a_folder_in_beirs_form_is_searched(beir, evaluated, repro, tiny):
     judged.write_text("query-id\tcorpus-id\tscore\nq1\td1\t-1\nq1\td2\t1\n")
     assert load(beir, split="test").qrels == {"q1": {"d1": 0, "d2": 1}}, "worse than not relevant"
     judged.write_text("query-id\tcorpus-id\tscore\nq1\td1\t0.9\n")
-    with pytest.raises(InputError, match="the relevance of 'd1' to 'q1' is 0.9: expected a whole"):
+    with pytest.raises(InputError, match=r"the relevance of 'd1' to 'q1' is 0\.9: expected"):
         load(beir, split="test")
     judged.write_text("query-id\tcorpus-id\tscore\nq9\td1\t1\n")
     assert "judges 'q9', which is no _id of" in repro(f"evaluate {line}", ends=2).err

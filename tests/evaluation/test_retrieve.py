@@ -252,3 +252,17 @@ def test_answer_in_context_finds_whole_words():
     assert not answer_in_context(context, "Beatle")
     assert not answer_in_context(context, "the")  # nothing is left of it
     assert is_yes_no("Yes.") and is_yes_no("no") and not is_yes_no("Norway")
+
+
+def test_the_query_itself_is_no_answer_where_that_is_asked_for():
+    rng = np.random.default_rng(0)
+    C = rng.normal(size=(6, 5))
+    names = list("abcdef")
+    qrels = {"a": {"b": 1}, "d": {"e": 1}}
+    ids = {"query_ids": ["a", "d"], "corpus_ids": names}
+    Q = C[[0, 3]]
+    plain, left_out = (retrieve(Q, C, qrels, leave_out_own=out, **ids) for out in (False, True))
+    assert plain.top.tolist() == [0, 3], "each is nearest to itself"
+    for before, after in zip(plain.ranked, left_out.ranked, strict=True):
+        assert after[0, 0] == before[0, 0] - 1
+    assert left_out.top[0] != 0 and left_out.top[1] != 3

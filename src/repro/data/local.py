@@ -426,7 +426,7 @@ def _beir(folder: Path, split: str | None) -> Retrieval:
             f"{judged.path} judges {unknown[0]!r}, which is no _id of {folder / QUERIES}"
         )
     return Retrieval(
-        folder.name,
+        folder.resolve().name,
         "local",
         tuple(qrels),
         tuple(texts[query] for query in qrels),

@@ -111,9 +111,11 @@ def retrieve(
     *,
     query_ids: Ids = None,
     corpus_ids: Ids = None,
+    leave_out_own: bool = False,
 ) -> Retrieved:
     """The ranks of every query's relevant documents by cosine, ties to the lower row of C;
-    arguments as above.
+    arguments as above. On demand a document of the query's own id, which is the query itself, is
+    left out, as BEIR and MTEB do.
 
     No document is sorted: a rank is the number of documents that are nearer, or as near and stand
     before. Cosines that rounding alone tells apart are tied, so that rounding does not order
@@ -121,11 +123,11 @@ def retrieve(
     of; trec_eval, whose documents have no rows, takes the id that comes last in the alphabet.
     """
     Q, C = np.atleast_1d(Q), np.atleast_1d(C)
-    relevant = _relevant(
-        qrels,
-        _rows_of(query_ids, len(Q), "query"),
-        _rows_of(corpus_ids, len(C), "document"),
-    )
+    query_rows = _rows_of(query_ids, len(Q), "query")
+    corpus_rows = _rows_of(corpus_ids, len(C), "document")
+    relevant = _relevant(qrels, query_rows, corpus_rows)
+    shared = query_rows.keys() & corpus_rows.keys() if leave_out_own else set()
+    own = {query_rows[name]: corpus_rows[name] for name in shared}
     if not relevant:
         raise InputError(
             f"none of the {len(Q)} queries has a relevant document: qrels of "
@@ -135,6 +137,8 @@ def retrieve(
     top = np.empty(len(Q), np.int64)
     rounding = rounding_of(C.shape[-1])
     for rows, cosines in cosine_blocks(Q, C):
+        for row in own.keys() & set(range(rows.start, rows.stop)):
+            cosines[row - rows.start, own[row]] = -np.inf
         top[rows] = _first(cosines, rounding)
         for row in relevant.keys() & set(range(rows.start, rows.stop)):
             of_query = cosines[row - rows.start]

@@ -149,7 +149,8 @@ def _scored(
 def _retrieved(table: TextTable, asked: data.Retrieval, seed: int) -> Iterator[dict[str, Any]]:
     """How well queries find their documents by cosine, the mean over queries."""
     ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
-    found = retrieve(table[asked.queries], table[asked.documents], asked.qrels, **ids)
+    X, C = table[asked.queries], table[asked.documents]
+    found = retrieve(X, C, asked.qrels, leave_out_own=True, **ids)
     for metric, values in (("ndcg@10", found.ndcg(10)), ("recall@10", found.recall(10))):
         yield {"metric": metric, **bootstrap_mean(values, seed=seed).columns}
 
