@@ -564,20 +564,30 @@ def test_scores_are_written_as_mtebs_cache_has_them_an_experiment_a_size_and_lay
     _, frame = evaluated(f"{line} --mteb {tmp_path}/cache")
     experiments = tmp_path / "cache/results/tiny/no_revision_available/experiments"
     names = {path.name for path in experiments.iterdir()}
-    assert names == {"dim_32__layer_1", "dim_8__layer_1", "dim_32__layer_2", "dim_8__layer_2"}
+    sizes = ("dim_32__layer_1", "dim_8__layer_1", "dim_32__layer_2", "dim_8__layer_2")
+    assert names == {f"{size}__reading_mean_pooling" for size in sizes}
     for row in frame.itertuples():
-        place = experiments / f"dim_{row.dim}__layer_{row.layer}"
+        place = experiments / f"dim_{row.dim}__layer_{row.layer}__reading_mean_pooling"
         result = json.loads((place / "mine.json").read_text())
         (scores,) = result["scores"]["all"]
         assert scores["main_score"] == scores["spearman"] == row.value
         assert scores["spearman_interval"] == [row.ci_low, row.ci_high]
         assert (scores["hf_subset"], scores["languages"]) == ("default", [])
         meta = json.loads((place / "model_meta.json").read_text())
-        assert meta["experiment_kwargs"] == {"dim": row.dim, "layer": row.layer}
+        reading = {"dim": row.dim, "layer": row.layer, "reading": "mean pooling"}
+        assert meta["experiment_kwargs"] == reading
     again = repro(f"evaluate {line} --mteb {tmp_path}/cache", ends=2)
     assert "mine.json is there already" in again.err
+    (place / "mine.json").unlink()
+    (place / "model_meta.json").write_text("mine")
+    again = repro(f"evaluate {line} --mteb {tmp_path}/cache", ends=2)
+    assert "model_meta.json is there already" in again.err or "mine.json is there" in again.err
+    assert (place / "model_meta.json").read_text() == "mine"
+    repro(f"evaluate {line.replace('mean', 'cls')} --mteb {tmp_path}/cache")
+    assert len(list(experiments.iterdir())) == 8, "another reading is another experiment"
     retrieval = f"--encoder {tiny} --data {beir} --task retrieval --mteb {tmp_path}/other"
     repro(f"evaluate {retrieval}")
     (file,) = (tmp_path / "other").rglob("mine.json")
     (scores,) = json.loads(file.read_text())["scores"]["test"]
-    assert file.parent.name == "dim_32" and scores["main_score"] == scores["ndcg@10"]
+    assert file.parent.name.startswith("dim_32__reading_")
+    assert scores["main_score"] == scores["ndcg@10"]

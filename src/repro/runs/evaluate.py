@@ -4,6 +4,7 @@ evaluate` does), and write scores as MTEB has them.
 
 import json
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -161,7 +162,8 @@ def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
     Args:
         frame: rows of one encoder and task.
         folder: the cache; files go to `results/MODEL/no_revision_available/experiments/NAME/` in
-            it, where NAME says the size and the layer, such as `dim_64__layer_3`.
+            it, where NAME says the size, the layer and how the network was read, such as
+            `dim_64__layer_3__reading_mean_pooling`.
         split: what was scored.
 
     Returns:
@@ -173,9 +175,19 @@ def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
     scored = frame[frame["metric"] != "majority_floor"]
     files: dict[Path, dict[str, Any]] = {}
     for (layer, dim), rows in scored.groupby(["layer", "dim"], dropna=False):
-        kwargs = {"dim": int(dim)} | ({} if pd.isna(layer) else {"layer": int(layer)})
+        kwargs: dict[str, Any] = {"dim": int(dim)}
+        if not pd.isna(layer):
+            kwargs["layer"] = int(layer)
+        # The setting begins with what was scored, which the file says
+        how = str(rows["setting"].iloc[0]).partition(", ")[2]
+        if rows["readout"].iloc[0] == "encoder":
+            how = f"{how}, below the pooler"
+        kwargs["reading"] = how.removeprefix(", ")
         model, task = str(rows["backbone"].iloc[0]), str(rows["dataset"].iloc[0])
-        name = "__".join(f"{key}_{value}" for key, value in kwargs.items())
+        name = re.sub(
+            r"[^\w.-]+", "_", "__".join(f"{key}_{value}" for key, value in kwargs.items())
+        )
+        model = Path(model).resolve().name if model.strip("./") == "" else model
         model_folder = folder / "results" / model.replace("/", "__").replace(" ", "_")
         place = model_folder / NO_REVISION / "experiments" / name
         scores: dict[str, Any] = {"main_score": float(rows["value"].iloc[0])}
@@ -197,12 +209,14 @@ def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
             "experiment_kwargs": kwargs,
         }
     results = [path for path in files if path.name != "model_meta.json"]
-    for path in results:
-        if path.exists():
+    texts = {path: json.dumps(content, indent=1) for path, content in files.items()}
+    for path, text in texts.items():
+        ours = path not in results and path.exists() and path.read_text(encoding="utf-8") == text
+        if path.exists() and not ours:
             raise InputError(f"{path} is there already: give another folder, or move it away")
-    for path, content in files.items():
+    for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(content, indent=1))
+        write_text(path, text)
     return results
 
 
