@@ -3,7 +3,8 @@
 #   snakemake --executor slurm --jobs 20              # there
 #   snakemake --cores 2 --config backbones='[repro-tiny, ../my-encoder]' seeds='[0]' profile=embedded
 # Rules only call `python -m repro`, so Snakemake's dependencies never meet ours. A cell is idempotent: what it
-# trained is in the store under the digest of its settings, so an interrupted sweep goes on where it stopped.
+# trained is in the store under the digest of its settings, so an interrupted sweep goes on where it stopped. Files of
+# texts and of vectors, shard by shard: `shards.smk`.
 import os
 from hashlib import sha256
 from pathlib import Path
@@ -52,3 +53,6 @@ rule cell:
     shell:
         "{params.python} -m repro run {input} --output {output:q} -p profile {params.profile} "
         "-p backbone {params.backbone:q} -p dims '{params.dims}' -p seed {wildcards.seed} --record"
+
+
+include: "shards.smk"

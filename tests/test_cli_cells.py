@@ -5,8 +5,11 @@ import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import dimadvise
+from dimadvise.apply import apply
 from repro.book import notebook
 from repro.paths import project_root
 from repro.rows import read_rows
@@ -149,3 +152,38 @@ def test_the_snakefile_runs_the_cells_of_a_sweep(backbone, repro, monkeypatch, t
     repro("sweep wang_figure2_dimensions --seeds 1 --dims 64 8 --backbones", backbone)
     snakes, ours = runs
     assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)
+
+
+def test_jobs_of_shards_are_idempotent_and_make_what_the_rules_promise(repro, tmp_path, capsys):
+    """The shell lines of `shards.smk`, each run as Snakemake would, once more, and after a loss."""
+    text = (project_root() / "shards.smk").read_text(encoding="utf-8")
+    shells = text.split("shell:")[1:]
+    encode, put_through = ("".join(re.findall(r'^ +"(.*)"$', shell, re.M)) for shell in shells)
+    texts, vectors, advice = tmp_path / "part one.txt", tmp_path / "x.npy", tmp_path / "advice"
+    texts.write_text("".join(f"sentence {i} of {i % 7}\n" for i in range(120)), encoding="utf-8")
+    params = SimpleNamespace(python="", dimadvise="", encoder=Quoted("repro-tiny"))
+    params.advice, params.folder = Quoted(advice), Quoted(tmp_path / "applied" / "x")
+    files = {"input": Quoted(texts), "output": Quoted(vectors)}
+    repro("", *shlex.split(encode.format(params=params, **files))[2:])
+    assert len(np.load(vectors)) == 120
+    X = np.load(vectors)
+    dimadvise.advise(X, bytes=64, methods=("svd",), levels=("int8",), dims=(8,)).save(advice)
+    given = SimpleNamespace(vectors=Quoted(vectors))
+    _, source, *options = shlex.split(put_through.format(params=params, input=given))
+    options = dict(zip(options[::2], options[1::2], strict=True))
+    made = tmp_path / "applied" / "x" / "part-00000.npy"
+    assert 'APPLIED / "{shard}" / "part-00000.npy"' in text
+
+    def run():
+        apply(
+            Path(source),
+            Path(options["--advice"]),
+            Path(options["--output"]),
+            rows_per_shard=int(options["--rows-per-shard"]),
+        )
+        return made.read_bytes(), capsys.readouterr().out
+
+    first, _ = run()
+    assert "1 of 1 shards are there" in run()[1]
+    made.unlink()
+    assert run()[0] == first
