@@ -5,6 +5,7 @@
 # Any page, over `backbones` or `encoders`; without them, over what the profile has: under `paper` the printed networks and
 # seeds. `repro sweep --plan` names the cells, and a rule calls `python -m repro`, so Snakemake's dependencies never meet
 # ours. A cell is idempotent: what it trained is in the store, so an interrupted sweep goes on where it stopped.
+# Files of texts and of vectors, shard by shard: `shards.smk`.
 import json
 import os
 import shlex
@@ -52,3 +53,6 @@ rule cell:
         runtime=120,
     shell:
         "{params.python} -m repro {params.command}"
+
+
+include: "shards.smk"

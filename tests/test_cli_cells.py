@@ -6,8 +6,11 @@ import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import dimadvise
+from dimadvise.apply import apply
 from repro.book import notebook
 from repro.paths import project_root
 from repro.printed import printed_run, printed_runs
@@ -179,7 +182,46 @@ def test_a_sweep_takes_networks_by_the_parameter_that_a_page_has(repro):
         told = repro(f"sweep {page} --{other} one", ends=2).err
         assert f"{page} takes no such networks (its parameters of networks: {name})" in told
     assert given("proposal_train_or_reduce --seeds 4")[0][:3] == ["-p", "seeds", "[4]"]
+    assert len(given("zhang_figure3_trec zhang_figure3_trec --encoders a --seeds 0 0")) == 1
+    for line in ("--backbones a -p backbone b", "--seeds 1 -p seed 7"):
+        told = repro(f"sweep wang_figure2_dimensions {line} --plan", ends=2).err
+        assert "is what the cells of wang_figure2_dimensions differ in" in told
     both = given(
         "zhang_figure3_trec wang_figure2_dimensions --encoders a b --backbones c --seeds 5"
     )
     assert [command[5] for command in both] == ['["a"]', '["b"]', "c"]
+
+
+def test_jobs_of_shards_are_idempotent_and_make_what_the_rules_promise(repro, tmp_path, capsys):
+    """The shell lines of `shards.smk`, each run as Snakemake would, once more, and after a loss."""
+    text = (project_root() / "shards.smk").read_text(encoding="utf-8")
+    shells = text.split("shell:")[1:]
+    encode, put_through = ("".join(re.findall(r'^ +"(.*)"$', shell, re.M)) for shell in shells)
+    texts, vectors, advice = tmp_path / "part one.txt", tmp_path / "x.npy", tmp_path / "advice"
+    texts.write_text("".join(f"sentence {i} of {i % 7}\n" for i in range(120)), encoding="utf-8")
+    params = SimpleNamespace(python="", dimadvise="", encoder=Quoted("repro-tiny"))
+    params.advice, params.folder = Quoted(advice), Quoted(tmp_path / "applied" / "x")
+    files = {"input": Quoted(texts), "output": Quoted(vectors)}
+    repro("", *shlex.split(encode.format(params=params, **files))[2:])
+    assert len(np.load(vectors)) == 120
+    X = np.load(vectors)
+    dimadvise.advise(X, bytes=64, methods=("svd",), levels=("int8",), dims=(8,)).save(advice)
+    given = SimpleNamespace(vectors=Quoted(vectors))
+    _, source, *options = shlex.split(put_through.format(params=params, input=given))
+    options = dict(zip(options[::2], options[1::2], strict=True))
+    made = tmp_path / "applied" / "x" / "part-00000.npy"
+    assert 'APPLIED / "{shard}" / "part-00000.npy"' in text
+
+    def run():
+        apply(
+            Path(source),
+            Path(options["--advice"]),
+            Path(options["--output"]),
+            rows_per_shard=int(options["--rows-per-shard"]),
+        )
+        return made.read_bytes(), capsys.readouterr().out
+
+    first, _ = run()
+    assert "1 of 1 shards are there" in run()[1]
+    made.unlink()
+    assert run()[0] == first

@@ -75,7 +75,7 @@ def sweep(asked: Sweep) -> int:
 
     known = {} if asked.plan else _recorded_runs()
     cells: list[Cell] = []
-    for source in map(notebook.locate, asked.notebooks):
+    for source in dict.fromkeys(map(notebook.locate, asked.notebooks)):
         declared = notebook.parameters_of(source)
         for target, given in _cells_of(source, declared, asked):
             whole = completed(source.stem, given)
@@ -119,9 +119,14 @@ def _cells_of(
     run = _printed(source, asked)
     seeds = asked.seeds or (run.seeds if run else PROFILES[asked.profile].seeds)
     folder = project_root() / "runs" / source.stem
-    for chosen, seed in product(_networks(source, declared, asked), seeds):
+    for chosen, seed in product(_networks(source, declared, asked), dict.fromkeys(seeds)):
         drawn = {"seed": seed, "seeds": [seed]}
         given = {name: value for name, value in drawn.items() if name in declared}
+        if twice := sorted((given | chosen).keys() & dict(asked.p)):
+            raise InputError(
+                f"-p {twice[0]} is what the cells of {source.stem} differ in: give --seeds, "
+                "--backbones or --encoders"
+            )
         labels = [label_of(name) for name in networks_in(chosen)] or [asked.profile]
         yield inside(folder, f"{'-'.join(labels)}-seed{seed}.ipynb"), given | chosen | shared
 

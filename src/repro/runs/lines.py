@@ -293,7 +293,7 @@ def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """How well questions find their documents, nDCG@10, searched for among all."""
     asked = task.judged
     assert isinstance(asked, Retrieval)
-    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    ids: dict[str, Any] = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
     gains = []
     for line in lines:
         table = line.on(task.name)

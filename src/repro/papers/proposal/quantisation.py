@@ -143,7 +143,8 @@ class Bench:
         """What Q finds among C, of all texts: nDCG of queries, and the share of each sentence's
         neighbours kept.
         """
-        ids = {"query_ids": self.questions.query_ids, "corpus_ids": self.questions.document_ids}
+        asked = self.questions
+        ids: dict[str, Any] = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
         retrieved = retrieve(
             Q[self.at["queries"]],
             C[self.at["documents"]],
