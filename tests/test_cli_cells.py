@@ -192,6 +192,13 @@ def test_a_sweep_takes_networks_by_the_parameter_that_a_page_has(repro):
     assert [command[5] for command in both] == ['["a"]', '["b"]', "c"]
 
 
+class Quoted(str):
+    """Text that takes Snakemake's `:q`, which quotes for a shell."""
+
+    def __format__(self, how):
+        return shlex.quote(self) if how == "q" else super().__format__(how)
+
+
 def test_jobs_of_shards_are_idempotent_and_make_what_the_rules_promise(repro, tmp_path, capsys):
     """The shell lines of `shards.smk`, each run as Snakemake would, once more, and after a loss."""
     text = (project_root() / "shards.smk").read_text(encoding="utf-8")
