@@ -296,6 +296,20 @@ def test_a_folder_that_asks_for_lower_case_reads_lower_case(copied):
     np.testing.assert_array_equal(load_modules(copied).encode(cased), expected)
 
 
+def test_the_published_limit_goes_before_the_tokenizers_and_the_other_end_is_told(copied, caplog):
+    tokens = json.loads((copied / "tokenizer_config.json").read_text())
+    note(copied, "tokenizer_config.json", {**tokens, "model_max_length": 8})
+    note(copied, "sentence_bert_config.json", {"max_seq_length": 16})
+    assert load_modules(copied).backbone.max_length == 16 and "truncation_side" not in caplog.text
+    left = {**tokens, "truncation_side": "left"}
+    note(copied, "tokenizer_config.json", left)
+    load_modules(copied)
+    assert "long texts are cut at their end here" in caplog.text
+    (copied / "sentence_bert_config.json").unlink()
+    note(copied, "tokenizer_config.json", {**tokens, "model_max_length": 8})
+    assert load_modules(copied).backbone.max_length == 8
+
+
 @pytest.mark.parametrize(
     "more", [{"use_residual": True}, {"module_input_name": "token_embeddings"}]
 )

@@ -503,6 +503,11 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None:
         raise InputError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
+    if getattr(tokenizer, "truncation_side", "right") != "right":
+        side = (
+            "long texts are cut at their end here, not at their beginning as truncation_side says"
+        )
+        log.warning("%s: %s", folder, side)
     if read_json(folder, "sentence_bert_config.json", {}).get("do_lower_case"):
         _lower_case(fast)
     return fast, getattr(tokenizer, "model_max_length", None)
@@ -521,15 +526,12 @@ def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None)
     encoder allow.
     """
     configured = getattr(model.config, "max_position_embeddings", None)
-    known = (configured, longest, *positions(model))
+    published = read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length")
+    # What an encoder was published with goes before its tokenizer's own limit
+    known = (configured, None if published else longest, *positions(model))
     # XLNet, which has no limit, says -1
     limit = min([most for most in known if most and 0 < most < 1_000_000] or [512])
-    limit = int(
-        min(
-            limit,
-            read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or limit,
-        )
-    )
+    limit = int(min(limit, published or limit))
     if limit < 3:
         raise InputError(
             f"{name!r} reads {limit} tokens of a text: expected 3 at least "
