@@ -154,6 +154,7 @@ def test_what_is_not_known_is_refused(distiluse):
         ({"pooling_mode": ["lasttoken"]}, "last"),
         ({"pooling_mode_max_tokens": True}, "max"),
         ({"pooling_mode": ["mean", "cls"]}, "mean+cls"),
+        ({"pooling_mode": "max", "pooling_mode_mean_tokens": True}, "max"),
         ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "cls+mean"),
         ({"pooling_mode": "attention"}, None),
     ],

@@ -182,7 +182,7 @@
   function read() { // what cannot be chosen here falls to what can
     const state = new URLSearchParams(location.hash.slice(1));
     for (const name of names) if (state.has(name)) wish[name] = state.get(name);
-    if (Number(state.get("dim")) > 0) wish.dim = Number(state.get("dim"));
+    if (Number(state.get("dim")) > 0 && Number.isFinite(Number(state.get("dim")))) wish.dim = Number(state.get("dim"));
     for (const name in numbers) if (Number(state.get(name)) > 0) control[name].value = Number(state.get(name));
     update();
   }

@@ -183,11 +183,10 @@ def own_pooling(folder: Path) -> str | None:
     if not note:
         return "mean" if parts_of(folder) else None
     mode = note.get("pooling_mode")
-    modes: list[Any] = [
-        theirs for theirs in MODES.values() if note.get(f"pooling_mode_{theirs}") is True
-    ]
+    # The newer note goes before the switches, as in sentence-transformers
+    modes: list[Any] = mode if isinstance(mode, list) else [mode] if mode else []
     if not modes:
-        modes = mode if isinstance(mode, list) else [mode]
+        modes = [theirs for theirs in MODES.values() if note.get(f"pooling_mode_{theirs}") is True]
     if not modes or not {str(name) for name in modes} <= set(OURS):
         asked = f"{path} of {folder} asks for pooling {mode or note}"
         raise InputError(f"{asked}: expected one or more of {', '.join(MODES)}")
