@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,13 +94,8 @@ def survey(
     fit = partial(Ways, vectors, similarity=similarity, seed=wanted.seed, store=store)
     made = fit(fitted)
     rng = make_rng(wanted.seed, "corpus")
-
-    pool = np.sort(rng.choice(n, min(n, SCREENED), replace=False))  # in the order of the file
-    if foreign:
-        screening = screening.found_in(vectors, pool)
-    sample = Sample(vectors.take(pool), screening.full, screening.among(pool))
+    sample = _sample(vectors, screening, rng, foreign)
     tried, finals = worth_measuring(made, sample, wanted, aim, depth)
-
     corpus = rng.choice(n, min(n, wanted.sample), replace=False)
     if foreign:
         asked = asked.found_in(vectors, corpus)
@@ -109,22 +105,40 @@ def survey(
     for part, seen in parts:
         fresh = made if seen is fitted else fit(seen)
         judged = fresh if unit in (None, made.unit) else fit(seen, unit=unit)
-        stored = [fresh.way(*way) for way in finals]
-        for name, dim, level in also:
-            stored.append(judged.way(name, min(dim, most_dims(name, judged.moments)), level))
+        stored = [*(fresh.way(*way) for way in finals), *_within_reach(judged, also)]
         walks.append(list(_walk(vectors, corpus, part, stored, depth)))
         ways = ways or stored
     asked = all_of([part for part, _ in parts])
     walk = [together(stops) for stops in zip(*walks, strict=True)]
     options, falls = tabulate(ways, walk, depth, wanted.rows_total or n)
     how = _how(made, fitted, asked, len(corpus), foreign)
-    how.append(
-        f"{tried} ways of storing were screened by {len(screening.rows):,} other queries on "
-        f"{len(pool):,} rows, and the {len(ways)} that no other beat were measured."
-    )
+    how.append(_screened(tried, sample, len(ways)))
     notes = tuple(_notes(made, sample, asked, foreign))
     counts = len(corpus), len(asked.rows), len(fitted)
     return Survey(options, tuple(ways), *counts, (*how, *falls), notes)
+
+
+def _sample(vectors: Vectors, screening: Queries, rng: Any, foreign: bool) -> Sample:
+    """Rows in the order of their file, and the queries to screen by."""
+    n = vectors.shape[0]
+    pool = np.sort(rng.choice(n, min(n, SCREENED), replace=False))
+    if foreign:
+        screening = screening.found_in(vectors, pool)
+    return Sample(vectors.take(pool), screening.full, screening.among(pool))
+
+
+def _screened(tried: int, sample: Sample, kept: int) -> str:
+    """How ways were chosen to be measured."""
+    return (
+        f"{tried} ways of storing were screened by {len(sample.queries):,} other queries on "
+        f"{len(sample.documents):,} rows, and the {kept} that no other beat were measured."
+    )
+
+
+def _within_reach(made: Ways, also: Sequence[Way]) -> Iterator[Deployment]:
+    """Ways of as many dims as the rows that were seen give."""
+    for name, dim, level in also:
+        yield made.way(name, min(dim, most_dims(name, made.moments)), level)
 
 
 def _notes(made: Ways, sample: Sample, asked: Queries, foreign: bool) -> Iterator[str]:
