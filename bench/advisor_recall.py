@@ -16,7 +16,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bench.advisor import made_vectors
-from dimadvise.measure import KS, interval_of, survey
+from dimadvise.measure import survey
+from dimadvise.recall import KS, interval_of
 from dimadvise.request import Request
 from dimadvise.screening import choose
 from dimadvise.search import ranks, searched

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dimadvise.measure import projected
 from dimadvise.measured import ASSET, CALIBRATED, FEATURES, NEAR, SPECTRUM, UNSEEN
+from dimadvise.recall import projected
 from repro.paths import write_text
 from repro.rows import recorded_rows
 from repro.types import InputError

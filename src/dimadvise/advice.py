@@ -12,8 +12,9 @@ import pandas as pd
 
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
 from dimadvise.coding import Deployment
-from dimadvise.evidence import NOBODY, Evidence
+from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
+from dimadvise.folds import NOBODY
 from dimadvise.measured import read_measured
 from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched

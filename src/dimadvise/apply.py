@@ -10,12 +10,11 @@ names its rows, each shard has its ids beside it. The map lies there too: withou
 ask for the vectors once the folder of the advice holds another.
 """
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,8 @@ from filelock import Timeout
 
 from dimadvise import deploy
 from dimadvise.coding import Deployment
-from dimadvise.files import Block, Name, Vectors
-from dimadvise.vectors import files_of, open_vectors
+from dimadvise.files import Block, Name
+from dimadvise.source import Shard, Source
 from repro.evaluation.quantise import FLOATS
 from repro.paths import locked, replacing, writable_folder, write_text
 from repro.store import sealed, sha256
@@ -40,65 +39,6 @@ OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")
 FORMAT = 3  # of the manifest
 AGREEING = ("format", "dim", "level", "compared", "rows_per_shard", "column", "advice")
 """What a run that goes on has in common with the one before."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """Rows `start` to before `stop`, and the name of the file that they are written to."""
-
-    name: str
-    start: int
-    stop: int
-
-    @property
-    def ids_name(self) -> str:
-        """Of the file of their ids."""
-        return self.name.replace(".npy", ".ids.parquet")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Vectors as they were when they were opened, and where they came from."""
-
-    path: Path
-    vectors: Vectors
-    files: tuple[tuple[str, int, int], ...]  # name, bytes, and when it was written in nanoseconds
-
-    @classmethod
-    def opened(cls, path: Path, column: str) -> "Source":
-        """Open a file or folder; a change while it is opened is noticed as a later one is."""
-        files = _stamps(path)
-        return cls(path.resolve(), open_vectors(path, column), files)
-
-    def check_unchanged(self) -> None:
-        """Refuse to go on where a file was written to since: old rows would be mixed with new."""
-        if _stamps(self.path) != self.files:
-            wanted = "give the same command again when it is whole; what was finished is kept"
-            raise InputError(f"{self.path} was written to while it was read: {wanted}")
-
-    def blocks(self, shard: Shard) -> Iterator[Block]:
-        """The rows of a shard, part by part."""
-        row = shard.start
-        for block in self.vectors.blocks(start=shard.start):
-            yield block[: shard.stop - row]
-            row += len(block)
-            if row >= shard.stop:
-                return
-        ended = f"{self.path} ended at row {row} of {shard.stop}"
-        raise InputError(f"{ended}: it changed while it was read")
-
-    def ids(self, shard: Shard) -> list[Name]:
-        """What names the rows of a shard; nothing where nothing does."""
-        return self.vectors.ids(shard.start, shard.stop) if self.vectors.id_column else []
-
-    def digest(self, shard: Shard, seen: Callable[[Block], None] = lambda block: None) -> str:
-        """Digest of all rows of a shard as float32, and of their ids; each block is `seen`."""
-        found = hashlib.sha256()
-        for block in self.blocks(shard):
-            found.update(np.ascontiguousarray(block).data)
-            seen(block)
-        found.update(json.dumps(self.ids(shard)).encode())
-        return found.hexdigest()
 
 
 def apply(
@@ -264,12 +204,6 @@ def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
             raise InputError(f"{there} is not the file of {advice}: {wanted}")
         with replacing(there) as partial:
             partial.write_bytes(content)
-
-
-def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, bytes and time of writing of each file that vectors are read from."""
-    found = ((file.name, file.stat()) for file in files_of(path))
-    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
 
 
 def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:

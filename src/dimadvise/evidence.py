@@ -23,17 +23,15 @@ from dimadvise.bounds import (
     spearman_influence,
     unchanged_bounds,
 )
-from dimadvise.files import row_keys
+from dimadvise.folds import FOLDS, Folds, equal_rows, even_folds
 from dimadvise.transform import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.sts import prefix_cosines
-from repro.seeding import make_rng
 from repro.types import Array, InputError, check_same_length
 
-FOLDS = 5
 FEWEST = 30  # items below which no interval is worth printing
 LEARNT = (FOLDS / (FOLDS - 1)) ** 0.5
 """How much more than their items scores of a classifier vary: what it learnt varies too, and folds
@@ -41,28 +39,6 @@ learn much alike.
 """
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each size by rows that are not judged."""
-
-
-@dataclass(frozen=True)
-class Folds:
-    """Judged rows (m,), ascending, the fold of each, and a number for each that equal vectors
-    share.
-    """
-
-    rows: Rows
-    fold: Rows
-    same: Rows
-
-    def fold_of(self, rows: Rows) -> Rows:
-        """Folds of some of the rows, in any shape."""
-        return self.fold[np.searchsorted(self.rows, rows)]
-
-    def same_of(self, rows: Rows) -> Rows:
-        """Numbers of some of the rows."""
-        return self.same[np.searchsorted(self.rows, rows)]
-
-
-NOBODY = Folds(*3 * [np.zeros(0, np.int64)])
 
 
 @dataclass(frozen=True)
@@ -146,7 +122,7 @@ class Pairs(Evidence):
         # Each row by itself: its pairs fall into two folds
         linked[large] = linked.max() + 1 + np.arange(large.sum())
         members = np.unique(linked, return_inverse=True)[1]
-        return Folds(rows, _even_folds(np.bincount(members), seed)[members][same], same)
+        return Folds(rows, even_folds(np.bincount(members), seed)[members][same], same)
 
     def splits(self, folds: Folds) -> list[Split]:
         """Those of the folds that pairs lie in."""
@@ -304,26 +280,6 @@ class Search(Evidence):
         return sorted(
             query for query, judged in self.qrels.items() if any(v > 0 for v in judged.values())
         )
-
-
-def equal_rows(vectors: Vectors, rows: Rows) -> Rows:
-    """A number for each row (m,), from 0, that rows of equal vectors share."""
-    numbers: dict[bytes, int] = {}
-    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-
-
-def _even_folds(sizes: Rows, seed: int) -> Rows:
-    """A fold for each group of so many members, at random, such that folds differ by no more than
-    the smallest does.
-    """
-    order = make_rng(seed, "folds").permutation(len(sizes))
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    fold, filled = np.empty(len(sizes), np.int64), [0] * FOLDS
-    for group in order.tolist():
-        fold[group] = filled.index(min(filled))
-        filled[fold[group]] += int(sizes[group])
-    return fold
 
 
 def _mean_bounds(

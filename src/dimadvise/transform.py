@@ -11,6 +11,7 @@ of moments and no second pass over the rows; the map that is written is fitted o
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -195,13 +196,18 @@ def fit_transform_of(
 
 def rotated(transform: Transform, seed: int) -> Transform:
     """The same directions, turned at random: each number then carries as much as any other."""
-    normal = make_rng(seed, "rotation", transform.dim).standard_normal(
-        (transform.dim, transform.dim)
-    )
-    turn, upper = np.linalg.qr(normal)
-    turn *= np.sign(np.diag(upper))  # with these signs all turns are as likely
+    turn = _turn(transform.dim, seed)
     matrix, bias = ((part @ turn).astype(np.float32) for part in (transform.matrix, transform.bias))
     return Transform(transform.method + TURNED, transform.dim, matrix, bias, transform.unit)
+
+
+@lru_cache(maxsize=24)  # Maps of several methods, tried and measured, have the same sizes.
+def _turn(dim: int, seed: int) -> Floats:
+    """An orthogonal matrix (dim, dim), any as likely as any other."""
+    normal = make_rng(seed, "rotation", dim).standard_normal((dim, dim))
+    turn, upper = np.linalg.qr(normal)
+    turn *= np.sign(np.diag(upper))  # with these signs all turns are as likely
+    return turn
 
 
 def unchanged(dim: int) -> Transform:

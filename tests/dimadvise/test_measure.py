@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from deployment import surveyed
 from dimadvise import measure, screening
-from dimadvise.measure import interval_of, projected
 from dimadvise.queries import Queries, crossed, draw
+from dimadvise.recall import interval_of, projected
 from dimadvise.screening import choose, contenders, is_front
 from dimadvise.search import Nearest, ranks, searched
 from dimadvise.transform import METHODS, fit_transform_of, moments_of

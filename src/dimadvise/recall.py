@@ -1,0 +1,125 @@
+"""Recall of each way, in a table: with its interval, and among more rows than were searched."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dimadvise.coding import Deployment
+from dimadvise.screening import is_front, recalled
+from dimadvise.search import Found, Places, ranks
+from repro.evaluation.growth import fit_law
+from repro.evaluation.stats import Interval, wilson
+
+KS = (1, 10, 100)
+ALIKE = 3e-3
+"""Share of the spread of a query's scores, from its nearest to the last that is kept, within which
+a document is as near as the tenth.
+"""
+LOST = 0.5  # share of its neighbours that a query must find, or it is counted apart
+
+
+def tabulate(
+    ways: Sequence[Deployment],
+    walk: Sequence[Found],
+    depth: int,
+    n: int,
+) -> tuple[pd.DataFrame, list[str]]:
+    """The options of `Survey` and, in words, how recall@10 falls as rows are added; the first way
+    finds the truth.
+    """
+    last, stops = walk[-1], [found.documents for found in walk]
+    by_stop: list[list[Places]] = []
+    for found in walk:
+        wanted = found.places[0][:, : min(max(KS), found.documents - 1)]
+        by_stop.append([ranks(wanted, places) for places in found.places])
+    table = []
+    for i, way in enumerate(ways):
+        for times in dict.fromkeys((0, depth)):
+            row: dict[str, Any] = {"way": i, **way.named, "bytes": way.bytes, "rerank": times}
+            again = max(times, 1)
+            for k in KS:
+                interval = interval_of(recalled(by_stop[-1][i], k, again))
+                row[f"recall@{k}"], row[f"low@{k}"] = interval.value, interval.low
+                row[f"high@{k}"] = interval.high
+            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * again])
+            found_at = [recalled(ranked[i], 10, again) for ranked in by_stop]
+            row["tail@10"] = float((found_at[-1] < LOST).mean())
+            row["seen@10"] = [float(each.mean()) for each in found_at]
+            row["expected@10"] = projected(stops, row["seen@10"], n, candidates=10 * again)
+            row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
+            table.append(row)
+    options = pd.DataFrame(table)
+    options["front"] = False
+    for _, own in options.groupby("rerank"):
+        options.loc[own.index, "front"] = is_front(
+            own["bytes"].to_numpy(),
+            own["recall@10"].to_numpy(),
+        )
+    falls = _falls(options, stops, n)
+    return options.drop(columns="seen@10"), falls
+
+
+def projected(stops: Sequence[int], kept: Sequence[float], n: int, *, candidates: int) -> float:
+    """Recall among n rows, by the law of `repro.evaluation.growth` of one way alone, from what it
+    was among fewer; what it was among the most where there is nothing to project, and NaN where too
+    few sizes tell how it falls.
+    """
+    told = [(rows, value) for rows, value in zip(stops, kept, strict=True) if rows > 2 * candidates]
+    if n <= stops[-1]:
+        return kept[-1]
+    if len(told) < 2:
+        return float("nan")
+    rows, values = np.array(told).T
+    alone = np.full(len(rows), 0.5)  # Of one way the share of the dimensions says nothing.
+    law = fit_law(alone, rows, values, candidates=candidates, terms=_of_one_way)
+    change = float(law(0.5, n) - law(0.5, stops[-1]))
+    return float(np.clip(kept[-1] + change, 0, kept[-1]))
+
+
+def _of_one_way(share: NDArray[Any], scale: NDArray[Any]) -> list[NDArray[Any]]:
+    """The terms of the law that no share of the dimensions changes."""
+    return [np.ones_like(scale), np.log(scale)]
+
+
+def interval_of(values: NDArray[Any]) -> Interval:
+    """The mean of recalls, one of each query, with Wilson's 95 % interval of as many trials as have
+    their variance.
+    """
+    n, p = len(values), float(values.mean())
+    variance = float(values.var())
+    trials = n if variance == 0 else max(n, n * p * (1 - p) / variance)
+    ends = wilson(p * trials, trials)  # type: ignore[arg-type]
+    return Interval(p, max(min(ends.low, p), 0.0), min(max(ends.high, p), 1.0))
+
+
+def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
+    """How recall changes as rows are added, told of the way nearest to 0.95."""
+    own = options[options["front"] & (options["rerank"] == 0)]
+    row = own.loc[(own["recall@10"] - 0.95).abs().idxmin()]
+    told = ", ".join(
+        f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True)
+    )
+    said = (
+        f"Recall changes as rows are added: that of {row['method']} {row['dim']} "
+        f"× {row['level']} is {told}"
+    )
+    if stops[-1] < n and np.isnan(row["expected@10"]):
+        return [f"{said}; too few to project it to {n:,}."]
+    if stops[-1] < n:
+        return [f"{said}; among {n:,} about {row['expected@10']:.3f}, projected."]
+    return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
+
+
+def _as_near(found: Found, candidates: Places) -> float:
+    """Recall@10 where whatever is as near as the tenth neighbour by the full vectors counts too.
+
+    Near ties change places under any code, and nothing is lost by it.
+    """
+    tenth = min(10, found.scores.shape[1]) - 1
+    span = found.scores[:, :1] - found.scores[:, -1:]
+    ties = (found.scores >= found.scores[:, [tenth]] - ALIKE * span).sum(1, keepdims=True)
+    near = ranks(candidates, found.places[0]) < ties
+    return float(np.minimum(near.sum(1) / (tenth + 1), 1).mean())

@@ -1,0 +1,78 @@
+"""Vectors that are put through an advice, shard by shard, and whether they are as they were."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dimadvise.files import Block, Name, Vectors
+from dimadvise.vectors import files_of, open_vectors
+from repro.types import InputError
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Rows `start` to before `stop`, and the name of the file that they are written to."""
+
+    name: str
+    start: int
+    stop: int
+
+    @property
+    def ids_name(self) -> str:
+        """Of the file of their ids."""
+        return self.name.replace(".npy", ".ids.parquet")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Vectors as they were when they were opened, and where they came from."""
+
+    path: Path
+    vectors: Vectors
+    files: tuple[tuple[str, int, int], ...]  # name, bytes, and when it was written in nanoseconds
+
+    @classmethod
+    def opened(cls, path: Path, column: str) -> "Source":
+        """Open a file or folder; a change while it is opened is noticed as a later one is."""
+        files = _stamps(path)
+        return cls(path.resolve(), open_vectors(path, column), files)
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on where a file was written to since: old rows would be mixed with new."""
+        if _stamps(self.path) != self.files:
+            wanted = "give the same command again when it is whole; what was finished is kept"
+            raise InputError(f"{self.path} was written to while it was read: {wanted}")
+
+    def blocks(self, shard: Shard) -> Iterator[Block]:
+        """The rows of a shard, part by part."""
+        row = shard.start
+        for block in self.vectors.blocks(start=shard.start):
+            yield block[: shard.stop - row]
+            row += len(block)
+            if row >= shard.stop:
+                return
+        ended = f"{self.path} ended at row {row} of {shard.stop}"
+        raise InputError(f"{ended}: it changed while it was read")
+
+    def ids(self, shard: Shard) -> list[Name]:
+        """What names the rows of a shard; nothing where nothing does."""
+        return self.vectors.ids(shard.start, shard.stop) if self.vectors.id_column else []
+
+    def digest(self, shard: Shard, seen: Callable[[Block], None] = lambda block: None) -> str:
+        """Digest of all rows of a shard as float32, and of their ids; each block is `seen`."""
+        found = hashlib.sha256()
+        for block in self.blocks(shard):
+            found.update(np.ascontiguousarray(block).data)
+            seen(block)
+        found.update(json.dumps(self.ids(shard)).encode())
+        return found.hexdigest()
+
+
+def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, bytes and time of writing of each file that vectors are read from."""
+    found = ((file.name, file.stat()) for file in files_of(path))
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
