@@ -119,7 +119,8 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
             fold(figure, f"This build: {said}")
         elif not hidden(figure):
             shown.append((figure, "recorded" in said))
-    if shown and app.env.docname.startswith("notebooks/"):
+    plays = any('class="playground"' in raw.astext() for raw in doctree.findall(nodes.raw))
+    if shown and app.env.docname.startswith("notebooks/") and not plays:
         lift(doctree, max(shown, key=lambda each: each[1])[0])
 
 
