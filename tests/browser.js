@@ -56,15 +56,15 @@ async function ask([page, size, width, height]) {
   await wait(600);
   const open = e => !e.closest("details:not([open])");
   const body = doc.querySelector("article, main") || doc.body;
-  const figures = [...body.querySelectorAll("img, svg[role=img], .output svg, figure, .vega-embed, canvas")]
+  const figures = [...body.querySelectorAll("img, svg[role=img], .output svg, figure, .vega-embed, canvas, .explorer, .playground")]
     .filter(e => e.getBoundingClientRect().height > 80);
   const top = Math.min(...figures.map(e => e.getBoundingClientRect().top + inner.scrollY));
   const lost = [...doc.querySelectorAll("a[href^='#']")].map(a => a.getAttribute("href").slice(1))
-    .filter(id => id && !doc.getElementById(decodeURIComponent(id)));
+    .filter(id => id && !id.includes("=") && !doc.getElementById(decodeURIComponent(id))); // with "=" it is a state
   const silent = [...body.querySelectorAll(".explorer select")].filter(select => { // a choice must change what is said
     const said = doc.querySelector(".explorer-said"), before = said.textContent;
     if (select.options.length < 2) return false;
-    select.selectedIndex = 1;
+    select.selectedIndex = select.selectedIndex === 1 ? 0 : 1;
     select.dispatchEvent(new inner.Event("input"));
     return said.textContent === before;
   }).map(select => select.name);
