@@ -250,9 +250,6 @@ def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hub(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """source='hub' reads the toy copies, here and in every process that is started."""
     monkeypatch.setenv("REPRO_HUB", str(hub_folder))
-    from repro.data.senteval import keep
-
-    keep()
     return hub_folder
 
 

@@ -30,7 +30,7 @@ def test_a_row_says_the_form_of_its_texts_by_where_they_come_from():
         source: make_rows([{"value": 1.0}], data_source=source)["text"].iloc[0]
         for source in ("local", "hub", "microworld")
     }
-    assert said["local"] == "senteval" and said["hub"] == "raw" and pd.isna(said["microworld"])
+    assert said["local"] == "senteval" and said["hub"] == "senteval" and pd.isna(said["microworld"])
     assert make_rows([{"value": 1.0, "text": "raw"}], data_source="local")["text"].iloc[0] == "raw"
 
 

@@ -220,10 +220,6 @@ def from_encoder(
     # Brings torch, which embeddings of a user's own do not need
     from repro.models import SentenceEncoder
 
-    if source == "hub":
-        from repro.data.senteval import keep  # Brings pyarrow
-
-        keep()
     loaded = data.load(texts, split=split, source=source, columns=columns)
     sides, evidence = judged_texts(loaded)
     versions: dict[int | None, Array] = {}

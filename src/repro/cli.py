@@ -227,10 +227,7 @@ def data(
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
     from repro.data.hub import fetch  # brings pyarrow
-    from repro.data.senteval import SETS, keep
 
-    if name in SETS:
-        keep([name])
     for path in fetch(name):
         say(str(path))
     return 0

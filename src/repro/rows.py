@@ -86,7 +86,7 @@ these columns.
 COLUMNS = (*SCHEMA, *IDENTITY)
 # Columns that name a number; a second number with the same key replaces the first
 KEY = (*NAMES, "config")
-TEXT_FORMS = {"local": "senteval", "hub": "raw"}
+TEXT_FORMS = dict.fromkeys(("local", "hub"), "senteval")
 """The form of a benchmark's texts by where they come from, unless a row says another."""
 KINDS = {
     **dict.fromkeys(COLUMNS, "string"),

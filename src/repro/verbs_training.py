@@ -236,7 +236,6 @@ def train(asked: Training) -> int:
     """
     from repro import config
     from repro.data import default_source
-    from repro.data.senteval import keep_for
     from repro.runs.cell import cell_key, train_all
     from repro.store import Store
 
@@ -247,7 +246,6 @@ def train(asked: Training) -> int:
     settings = {name: given[name] for name in TRAINED} | asked.scaling.settings()
     usual_source = config.PROFILES[asked.profile].source or default_source()
     settings["source"] = asked.source or usual_source
-    keep_for(settings["source"])
     base = config.profile(asked.profile, **settings).train
     configs = trainings(base, asked.dims)
     if output is not None:

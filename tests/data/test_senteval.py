@@ -60,7 +60,6 @@ def archive(tmp_path, monkeypatch):
 @pytest.mark.parametrize("prefix", ["", "./", "downstream/"])
 def test_texts_scores_and_labels_are_those_of_sentevals_own_readers(archive, prefix):
     archive([*senteval._needed(), "STS/other.txt"], prefix)
-    senteval.keep()
     old, dev = load("sts12", source="hub"), load("stsb", source="hub", split="dev")
     assert (old.texts1[0], old.texts2[0], old.scores[0]) == ("a man plays .", "a man sings .", 4.4)
     assert "not" not in old.texts1, "a pair that nobody judged is left out"
@@ -90,7 +89,6 @@ def test_the_archive_is_read_once_and_by_repro_data_fetch(archive, repro, monkey
     kept = senteval.keep()
     monkeypatch.setattr(senteval, "_archive", lambda: pytest.fail("read again"))
     assert senteval.keep() == kept
-    senteval.keep_for("local")
 
 
 def test_a_page_and_a_verb_keep_the_sets_before_they_read_any(archive, tmp_path, repro, tiny):

@@ -102,11 +102,17 @@ def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
         paths.append(
             home() / "data" / spec.name / f"{hub_version(source).replace('/', '-')}-{part}.parquet"
         )
-        if not paths[-1].is_file():
-            Store().claim()
-            table = _download(spec, source, part)
-            with replacing(paths[-1]) as partial:  # a broken download is never taken for a snapshot
-                pq.write_table(table, partial)
+        if paths[-1].is_file():
+            continue
+        if (source.data_files or "").endswith(".tar"):
+            from repro.data.senteval import keep  # which keeps files where this module looks
+
+            keep()
+            continue
+        Store().claim()
+        table = _download(spec, source, part)
+        with replacing(paths[-1]) as partial:  # a broken download is never taken for a snapshot
+            pq.write_table(table, partial)
     return paths
 
 
@@ -149,16 +155,22 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
         raise
     # The hub's clients raise a dozen unrelated types when there is no network
     except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise InputError(
-            f"could not fetch {spec.name} ({source.id}, split {part}) from the hub: "
-            f"{reason}. Without a network, set "
-            f"REPRO_DATA to a folder that holds {spec.file} and use source='local', "
-            "or run `repro data fetch "
-            f"{spec.name}` on a machine that has one and copy {home() / 'data' / spec.name} over"
-        ) from error
+        what = f"{spec.name} ({source.id}, split {part})"
+        raise not_fetched(what, spec, home() / "data" / spec.name, error) from error
+
+
+def not_fetched(what: str, spec: DatasetSpec, kept: Path, error: Exception) -> Exception:
+    """What to raise where something could not be fetched: the error itself if memory is short, else
+    one that says how to do without a network.
+    """
+    if is_out_of_memory(error):
+        return error
+    reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return InputError(
+        f"could not fetch {what} from the hub: {reason}. Without a network, set REPRO_DATA to a "
+        f"folder that holds {spec.file} and use source='local', or run `repro data fetch "
+        f"{spec.name}` on a machine that has one and copy {kept} over"
+    )
 
 
 def _mapped(spec: DatasetSpec, split: str, rows: Rows) -> Rows:

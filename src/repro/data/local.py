@@ -371,16 +371,6 @@ def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
         Table(folder / pattern.format(part=part), needed=names) for part, names in needed.items()
     ]
     queries, corpus, judged = tables
-    qrels: dict[str, dict[str, int]] = {}
-    cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
-    for query, document, relevance in zip(*cells, strict=True):
-        if relevance != int(relevance):
-            raise InputError(
-                f"{judged.path}: the relevance of {document!r} to {query!r} is {relevance:g}: "
-                "expected a whole number"
-            )
-        # Below 0 stands for documents that were judged and are worse than not relevant
-        qrels.setdefault(query, {})[document] = max(0, int(relevance))
     asked = tuple(queries["query_id"]), queries.texts("question")
     documents = tuple(
         f"{title} {text}" for title, text in zip(corpus["title"], corpus.texts("text"), strict=True)
@@ -391,9 +381,24 @@ def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
         *asked,
         tuple(corpus["doc_id"]),
         documents,
-        qrels,
+        _qrels(judged),
         queries.texts("answer"),
     )
+
+
+def _qrels(judged: Table) -> dict[str, dict[str, int]]:
+    """Query id → document id → relevance, from a table of these."""
+    qrels: dict[str, dict[str, int]] = {}
+    cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
+    for query, document, relevance in zip(*cells, strict=True):
+        if relevance != int(relevance):
+            raise InputError(
+                f"{judged.path}: the relevance of {document!r} to {query!r} is {relevance:g}: "
+                "expected a whole number"
+            )
+        # Below 0 stands for documents that were judged and are worse than not relevant
+        qrels.setdefault(query, {})[document] = max(0, int(relevance))
+    return qrels
 
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
@@ -409,16 +414,7 @@ def _beir(folder: Path, split: str | None) -> Retrieval:
     if split not in qrels_of:
         raise InputError(f"{folder} has no split {split!r}: it has {', '.join(qrels_of)}")
     judged = Table(qrels_of[split], JUDGED, tuple(JUDGED))
-    qrels: dict[str, dict[str, int]] = {}
-    cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
-    for query, document, relevance in zip(*cells, strict=True):
-        if relevance != int(relevance):
-            raise InputError(
-                f"{judged.path}: the relevance of {document!r} to {query!r} is {relevance:g}: "
-                "expected a whole number"
-            )
-        # Below 0 stands for documents that were judged and are worse than not relevant
-        qrels.setdefault(query, {})[document] = max(0, int(relevance))
+    qrels = _qrels(judged)
     corpus, queries = (Table(folder / name, needed=("_id", "text")) for name in (CORPUS, QUERIES))
     texts = dict(zip(queries["_id"], queries.texts("text"), strict=True))
     if unknown := sorted(qrels.keys() - texts.keys()):

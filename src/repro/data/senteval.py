@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.hub import hub_source, hub_version
+from repro.data.hub import hub_source, hub_version, not_fetched
 from repro.data.local import DATASETS
-from repro.paths import home, hub_folder, is_out_of_memory, replacing
+from repro.paths import home, hub_folder, replacing
 from repro.store import Store, sha256
 from repro.types import InputError, optional
 
@@ -185,12 +185,6 @@ def keep(names: Iterable[str] = tuple(SETS)) -> list[Path]:
     return list(wanted)
 
 
-def keep_for(source: str | None) -> None:
-    """The same of all sets, if data come from the hub: for whoever is about to read some there."""
-    if source == "hub":
-        keep()
-
-
 def _tell_size(name: str, split: str, count: int) -> None:
     """Say where a split has another number of rows than is published; a copy is not compared."""
     spec = DATASETS[name]
@@ -203,7 +197,8 @@ def _archive() -> Path:
     """The archive: of the copy that REPRO_HUB names, or of the pinned commit, its bytes compared
     with the digest that its name in the hub's cache is.
     """
-    source = hub_source(DATASETS["stsb"])
+    spec = DATASETS["stsb"]
+    source = hub_source(spec)
     folder = hub_folder()
     if folder is not None:
         path = folder / source.id / ARCHIVE
@@ -217,15 +212,10 @@ def _archive() -> Path:
         where = {"repo_type": "dataset", "revision": source.revision}
         path = Path(hub.hf_hub_download(source.id, ARCHIVE, **where))
     except Exception as error:  # Of a client that raises a dozen unrelated types
-        if is_out_of_memory(error):
-            raise
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise InputError(
-            f"could not fetch {ARCHIVE} of {source.id} from the hub, which holds SentEval's text "
-            f"of STS, SICK and the classification sets: {reason}. Without a network, set "
-            "REPRO_DATA to a folder of files and use source='local', or run `repro data fetch "
-            f"stsb` on a machine that has one and copy {home() / 'data'} over"
-        ) from error
+        what = (
+            f"{ARCHIVE} of {source.id}, SentEval's text of STS, SICK and the classification sets,"
+        )
+        raise not_fetched(what, spec, home() / "data", error) from error
     published = path.resolve().name
     if len(published) == 64 and sha256(path) != published:
         raise InputError(

@@ -101,7 +101,7 @@ class Page:
         if self.parameters and self.data_source == "hub":
             from repro.data.senteval import keep  # brings pyarrow
 
-            keep()
+            keep()  # here, so that what cannot be fetched is told before anything is trained
 
     @cached_property
     def store(self) -> Store:

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from repro import data
-from repro.data.senteval import keep_for
 from repro.evaluation.classify import score_classification
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.stats import bootstrap_mean
@@ -38,7 +37,6 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
     """Scored pairs for the kind `sts`, a labelled set for `classification`, queries and documents
     for `retrieval`, with the options of `repro.data.load`.
     """
-    keep_for(options.get("source"))
     if kind == "retrieval":
         asked = data.load(dataset, split=split, **options)
         if not isinstance(asked, data.Retrieval):
