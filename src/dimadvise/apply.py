@@ -69,9 +69,7 @@ def apply(
             "vectors of the same encoder"
         )
     if unread := source.vectors.unread_ids:
-        told = (
-            "names rows, but not all of it is whole numbers or texts of one file as of the others"
-        )
+        told = "does not hold whole numbers or texts in every file"
         say(f"no ids are written: {unread!r} of {vectors} {told}")
     weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
@@ -299,10 +297,8 @@ def _codes(deployment: Deployment, block: Block, source: Source) -> Any:
 
 def _write_ids(path: Path, ids: Sequence[Name]) -> None:
     """Write ids as a column of parquet; as texts where they are of several kinds."""
-    column = None
-    for kind in (None, pa.uint64()):
+    column = pa.array([None if name is None else str(name) for name in ids])
+    for kind in (pa.uint64(), None):  # None is what Arrow takes them for, of which int64 is one
         with suppress(pa.ArrowException, OverflowError, TypeError):
-            column = pa.array(ids, kind) if column is None else column
-    if column is None:
-        column = pa.array([None if name is None else str(name) for name in ids])
+            column = pa.array(ids, kind)
     pq.write_table(pa.table({"id": column}), path)
