@@ -182,10 +182,12 @@ def test_a_sweep_takes_networks_by_the_parameter_that_a_page_has(repro):
         told = repro(f"sweep {page} --{other} one", ends=2).err
         assert f"{page} takes no such networks (its parameters of networks: {name})" in told
     assert given("proposal_train_or_reduce --seeds 4")[0][:3] == ["-p", "seeds", "[4]"]
-    assert len(given("zhang_figure3_trec zhang_figure3_trec --encoders a --seeds 0 0")) == 1
+    assert len(given("zhang_figure3_trec zhang_figure3_trec --encoders a a --seeds 0 0")) == 1
     for line in ("--backbones a -p backbone b", "--seeds 1 -p seed 7"):
         told = repro(f"sweep wang_figure2_dimensions {line} --plan", ends=2).err
         assert "is what the cells of wang_figure2_dimensions differ in" in told
+    told = repro("sweep wang_table3_sts --dims 8 -p dims [16] --plan", ends=2).err
+    assert "-p dims and --dims are given" in told
     both = given(
         "zhang_figure3_trec wang_figure2_dimensions --encoders a b --backbones c --seeds 5"
     )

@@ -115,6 +115,8 @@ def _cells_of(
     shared = {name: value for name, value in shared.items() if name in declared}
     if asked.dims:
         shared["dims"] = list(asked.dims)
+        if "dims" in dict(asked.p):
+            raise InputError("-p dims and --dims are given: expected one of them")
     shared |= dict(asked.p)
     run = _printed(source, asked)
     seeds = asked.seeds or (run.seeds if run else PROFILES[asked.profile].seeds)
@@ -157,7 +159,8 @@ def _networks(
         if run and run.over == name:
             networks = networks or run.networks
         if networks:
-            values = [[network] if name.endswith("s") else network for network in networks]
+            once = dict.fromkeys(networks)
+            values = [[network] if name.endswith("s") else network for network in once]
             chosen = [{**others, name: value} for others, value in product(chosen, values)]
     if any(options.values()) and not fits:
         has = ", ".join(name for name in declared if name.startswith(tuple(options))) or "none"
