@@ -16,6 +16,7 @@ from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.folds import NOBODY
 from dimadvise.measured import read_measured
+from dimadvise.queries import check_differ
 from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched
 from dimadvise.transform import (
@@ -290,8 +291,7 @@ def _checked(vectors: Vectors, rows: Rows, unit: bool) -> Block:
         raise InputError(
             f"{len(X)} embeddings: neither a direction nor a neighbour can be told from so few"
         )
-    if not (X[0] != X).any():
-        raise InputError(f"all {len(X)} embeddings are equal: no size keeps what is not there")
+    check_differ(X, len(X))
     return np.asarray(unit_rows(X), np.float32) if unit else X
 
 

@@ -11,7 +11,7 @@ from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.inputs import Case
 from dimadvise.measure import found_again
-from dimadvise.queries import all_of, draw
+from dimadvise.queries import all_of, check_differ, draw
 from dimadvise.request import Request
 from dimadvise.transform import Shortened, Split
 from repro.evaluation.stats import Interval
@@ -99,12 +99,7 @@ def _recall(
     queries = all_of(halves)  # Nothing is screened.
     n = documents.shape[0]
     corpus = make_rng(request.seed, "corpus").choice(n, min(n, request.sample), replace=False)
-    some = documents.take(np.sort(corpus)[:1000])
-    if (some == some[0]).all():
-        raise InputError(
-            f"{len(some):,} embeddings of {documents.name} are equal: nothing can be found among "
-            "them, see that the encoder works"
-        )
+    check_differ(documents.take(np.sort(corpus)[:1000]), n)
     if asked is not None:
         queries = queries.found_in(documents, corpus)
     option = found_again(deployment, documents, corpus, queries)

@@ -16,6 +16,14 @@ SCREENING, QUERIES = 200, 1_000  # queries of the screening and of the measureme
 FEWEST = 100  # rows below which nothing is worth measuring
 
 
+def check_differ(X: Block, count: int) -> None:
+    """Refuse rows (n, D), of so many in all, that are one vector: nothing can be found among
+    them.
+    """
+    if (X[0] == X).all():
+        raise InputError(f"all {count:,} embeddings are equal: no size keeps what is not there")
+
+
 @dataclass(frozen=True, eq=False)
 class Queries:
     """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them

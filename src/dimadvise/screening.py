@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from dimadvise.bounds import smallest_sufficient
 from dimadvise.coding import PRODUCT, level_bytes
 from dimadvise.honesty import Sample
+from dimadvise.queries import check_differ
 from dimadvise.request import Request
 from dimadvise.search import Places, ranks
 from dimadvise.ways import Way, Ways, bytes_of, default_sizes, resized
 from repro.terminal import progress_bar
-from repro.types import InputError, check_dim
+from repro.types import check_dim
 
 # Of the ways that are measured anew, each takes at most so many times the bytes of the one before
 THINNED = 0.75
@@ -46,9 +47,7 @@ def worth_measuring(
     limit = made.full_dim
     sizes = {check_dim(d, limit=limit) for d in wanted.dims} or default_sizes(limit)
     tried = made.all(wanted.methods, wanted.levels, sorted(sizes, reverse=True))
-    if (sample.documents == sample.documents[0]).all():
-        n = f"{made.rows:,}"
-        raise InputError(f"all {n} embeddings are equal: no size keeps what is not there")
+    check_differ(sample.documents, made.rows)
     screened = _screen(made, tried, sample, depth)
     if aim is not None and not wanted.dims:
         about = [way for recall in screened.T for way in between(tried, recall, aim)]
