@@ -257,8 +257,13 @@ def read_rows(path: Path) -> pd.DataFrame:
     """
     if not path.is_file():
         raise InputError(f"no rows at {path}: run the experiment with --record first")
+    return _rows_of(path, _verified(path))
+
+
+def _rows_of(path: Path, content: bytes) -> pd.DataFrame:
+    """The rows that the bytes of a file hold."""
     try:
-        frame = pd.read_parquet(io.BytesIO(_verified(path)))
+        frame = pd.read_parquet(io.BytesIO(content))
     except (OSError, ValueError) as error:
         if is_out_of_memory(error):
             raise
@@ -275,8 +280,7 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 def read_recorded(path: Path) -> pd.DataFrame:
     """Recorded rows; refused where no `SHA256SUMS` lies beside the file to vouch for it."""
-    if not (path.parent / DIGESTS).is_file():
-        _refuse_unlisted(path.parent)
+    _refuse_unlisted(path.parent)
     return read_rows(path)
 
 
@@ -316,6 +320,8 @@ def _verified(path: Path) -> bytes:
 
 def _refuse_unlisted(folder: Path) -> None:
     """Refuse a folder whose rows nothing vouches for."""
+    if (folder / DIGESTS).is_file():
+        return
     if files := sorted(folder.glob("*.parquet")):
         fault = f"has no {DIGESTS}, so that nothing vouches for {files[0].name}"
         raise InputError(f"{folder} {fault}. {WAYS_OUT}")
@@ -492,5 +498,18 @@ def recorded_rows(experiment: str) -> pd.DataFrame:
     path = results_folder() / f"{experiment}.parquet"
     if not path.is_file() and path.name in (_read_digests(path.parent) or ()):
         raise InputError(f"{path} is not there, but {DIGESTS} lists it. {WAYS_OUT}")
-    found = parsed(read_recorded(path) if path.is_file() else make_rows([]))
+    if not path.is_file():
+        return _in_one_block(make_rows([]))
+    _refuse_unlisted(path.parent)
+    return _read_once(path, _verified(path)).copy()
+
+
+@lru_cache(maxsize=8)  # A page and its claims ask for the same few files a hundred times
+def _read_once(path: Path, content: bytes) -> pd.DataFrame:
+    return _in_one_block(_rows_of(path, content))
+
+
+def _in_one_block(rows: pd.DataFrame) -> pd.DataFrame:
+    """Parsed rows, their text as Python strings."""
+    found = parsed(rows)
     return found.astype(dict.fromkeys(found.select_dtypes("string"), object)).copy()

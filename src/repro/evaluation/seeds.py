@@ -164,12 +164,12 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     several seeds.
     """
     values: dict[Any, list[float]] = {}  # Not by groupby: cells are many and small
-    for seed, value in zip(rows["seed"], rows["value"].astype(float), strict=True):
+    for seed, value in zip(rows["seed"], rows["value"].to_numpy(float), strict=True):
         values.setdefault(None if pd.isna(seed) else seed, []).extend(
             [] if isnan(value) else [value]
         )
     by_seed = {seed: 100 * float(np.mean(v)) if v else nan for seed, v in values.items()}
-    width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
+    width = rows["ci_high"].to_numpy(float) - rows["ci_low"].to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
     untrained = "n_train" in rows and rows["n_train"].isna().all()
     if deterministic or (untrained and len(by_seed) > 1 and np.ptp(list(by_seed.values())) == 0):

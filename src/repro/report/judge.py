@@ -504,6 +504,10 @@ def each_network(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
         yield {"backbone": str(name)}, own
 
 
+CELLS = ["experiment", "backbone", "method", "dim", "seed", "n_train", "value", "ci_low", "ci_high"]
+"""Columns that numbers of a cell are read from, a few of sixty."""
+
+
 @dataclass(frozen=True)
 class Judge:
     """One claim, or one part of a claim that has several."""
@@ -539,13 +543,10 @@ class Judge:
         silent = True
         for facts, group in self.each(rows):
             facts = facts if isinstance(facts, dict) else {"group": facts}
-            # Of sixty columns a few
             named = group[[column for column in group if column in self.rows]]
-            own = (
-                group[named.eval(self.rows, local_dict=dict(facts), engine="python")]
-                if len(group)
-                else group
-            )
+            own = group[[column for column in group if column in (*CELLS, *self.over)]]
+            if len(own):
+                own = own[named.eval(self.rows, local_dict=dict(facts), engine="python")]
             own = self.at_its_size(own, facts)
             factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
             at = {
