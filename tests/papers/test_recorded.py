@@ -234,7 +234,7 @@ def test_chapters_quote_what_the_recorded_rows_say(of_rows):
     paper = f"{lift['trained'] - lift['untouched']:.1f}"
     costs = [
         of_rows[(of_rows["claim_id"] == claim) & of_rows["what"].str.contains(what)]["value"]
-        for claim, what in (("LP-T1-1", "mean gain"), ("LP-T2-1", "mean gain"), ("LP-T3-1", "mi,"))
+        for claim, what in (("LP-T1-1", "mean"), ("LP-T2-1", "mean"), ("LP-T3-1", "in mi,"))
     ]
     judged = record_of("LP-T1-1")["judges"]
     costs = [-of_rows.loc[own.index][of_rows["network"].isin(judged)]["value"] for own in costs]

@@ -11,8 +11,9 @@ of a network, and the `likely` reason, in one word, if it is not seen. Only part
 `asked_of` speak of similarity and ask for a score above counted words'. In `folds` stand the
 experiments where folds of all items speak alone. All of its `parts` must hold.
 
-An experiment says in `protocol` what is not the paper's there, on whatever network, and in `taught`
-which experiment tells what its training lifts; `lifts` are the printed ones.
+An experiment, or a record, says in `protocol` what is not the paper's there, on whatever network.
+An experiment says in `taught` which one tells what its training lifts; `lifts` are the printed
+ones.
 
 A part says `on` which experiments it is judged and, as fields of a `Judge`, which `rows` decide, in
 which cell, against what, in which `unit`, at which printed size; of a statement that is a size, and

@@ -532,7 +532,7 @@ class Judge:
     unit: str = "points"
     sized: bool = False
     margin: float = MARGIN_POINTS
-    needs: str = ""  # weights that are not at hand, where no row speaks
+    needs: str = ""  # What is not at hand, where no row speaks
 
     def measure(
         self, rows: pd.DataFrame, fixed: Callable[[pd.DataFrame], bool] = lambda cell: False
@@ -573,7 +573,7 @@ class Judge:
         if silent and self.needs:
             yield absent(
                 self.claim,
-                f"needs {self.needs}, which profile `paper` fetches: no stand-in is at hand",
+                f"needs {self.needs}, which profile `paper` has: nothing at hand stands in",
             )
 
     def at_its_size(self, own: pd.DataFrame, facts: Facts) -> pd.DataFrame:
@@ -644,13 +644,20 @@ def whole(
     rows: pd.DataFrame,
     *size: int | None,
 ) -> list[Measurement]:
-    """What rows say; of some claims a network's folds of the whole set alone, if any, since a test
-    split is in it.
+    """What rows say; of some claims a network's folds of the whole set alone, if they have an
+    interval, since a test split is in it.
     """
     folds = rows["experiment"].fillna("").str.endswith("_folds")
     of_all = [m for m in read(rows[folds], *size) if m.claim_id in claims] if folds.any() else []
-    told = {(m.claim_id, m.network) for m in of_all}
-    return of_all + [m for m in read(rows[~folds], *size) if (m.claim_id, m.network) not in told]
+    of_test = read(rows[~folds], *size)
+
+    def spoken(found: Iterable[Measurement]) -> set[tuple[str, str]]:
+        return {(m.claim_id, m.network) for m in found}
+
+    told = spoken(m for m in of_all if not isnan(m.low))
+    untold = spoken(of_all) - told - spoken(of_test)
+    of_all = [m for m in of_all if (m.claim_id, m.network) in told | untold]
+    return of_all + [m for m in of_test if (m.claim_id, m.network) not in told]
 
 
 def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Measurement]:

@@ -670,7 +670,8 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
     scores = {name: full_score(scored[scored["backbone"] == name]) for name in everyone}
     known = Known(rows, scores)
     protocol = str(rows["experiment"].dropna().iloc[0]) if rows["experiment"].notna().any() else ""
-    another = "protocol" in experiment_of(protocol)
+    # Folds of all items are judged by what the others teach; the papers have a test split
+    another = "protocol" in experiment_of(protocol) or protocol.endswith("_folds")
     whole = []
     for m in found:
         record = record_of(m.claim_id)
@@ -682,7 +683,8 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
             and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
         )
         of_paper = set(short_names(network)) <= set(record["own"])
-        same = bool(network) and of_paper and not (smaller or another)
+        other_protocol = another or "protocol" in record
+        same = bool(network) and of_paper and not (smaller or other_protocol)
         others = set(short_names(network)) - set(record["judges"])
         alone = record["testable"] == "only that network" and others
         m = replace(

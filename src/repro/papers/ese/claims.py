@@ -8,7 +8,7 @@ by exact match where answers were generated, else by two proxies that have no pr
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from math import isnan, nan
 from operator import and_
 from typing import Any
@@ -420,14 +420,17 @@ def in_order(
     names: Sequence[str],
     same: Same,
     gaps: bool = False,
+    from_first: bool = False,
     printed_over: str = "",
 ) -> Iterator[Measurement]:
-    """Each variant of an order less the next; with `gaps` only those that were tried.
+    """Each variant of an order less the next, or the first less each other; with `gaps` only those
+    that were tried.
 
     The lead over `printed_over` stands beside the printed one.
     """
     tried = [name for name in names if not gaps or (rows["method"] == name).any()]
-    for a, b in pairwise(tried):
+    pairs = product(tried[:1], tried[1:]) if from_first else pairwise(tried)
+    for a, b in pairs:
         said = what.format(backbone=rows["backbone"].iloc[0], a=a, b=b)
         e = variant_lead(rows, a, b, place)
         if same.get(a, a) == same.get(b, b):

@@ -58,6 +58,7 @@ from repro.report.scorecard import SIZES
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 PAPER_HIDDEN = 768
+PRINTED_THIRD = 256
 PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5")["parts"]}
 """Figure 2's smallest dims that keep the best score."""
 SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
@@ -79,18 +80,21 @@ def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
     return found
 
 
-def averaged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without STS-B's test rows of networks whose average over the seven sets is known, which is
-    surer.
+def on_printed_set(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without the average over the seven sets where a network has scores on STS-B, which is the set
+    of Figures 3 and 4 and of Tables 1 and 2.
     """
-    surer = rows["backbone"].isin(rows.loc[rows["dataset"] == AVERAGE, "backbone"].unique())
-    scores = (rows["dataset"] == "stsb") & (rows["metric"] != "train_seconds")
-    return rows[~(surer & scores & ~rows["setting"].fillna("").str.startswith("dev"))]
+    printed = (rows["dataset"] == "stsb") & ~rows["setting"].fillna("").str.startswith("dev")
+    printed &= rows["metric"] != "train_seconds"
+    known = rows["backbone"].isin(rows.loc[printed, "backbone"].unique())
+    return rows[~(known & (rows["dataset"] == AVERAGE))]
 
 
-def surest(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """What the surest scores say of some rules."""
-    return judged(rules, averaged(rows), full)
+def on_stsb(
+    rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None
+) -> list[Measurement]:
+    """What the scores on the printed set say of some rules."""
+    return judged(rules, on_printed_set(rows), full)
 
 
 def trending(
@@ -100,9 +104,15 @@ def trending(
     query: str,
     direction: int,
     paper: float | None = None,
+    least: bool = False,
 ) -> Iterator[Measurement]:
-    """The values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at least."""
+    """The values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at least.
+
+    Of several leads at one dim the `least`, seed by seed, is the one over the best rival.
+    """
     own = rows.query(query, engine="python")
+    if least:
+        own = own.sort_values("value").drop_duplicates(["seed", "dim"])
     if own["dim"].nunique() >= 3:
         said = what.format(network=own.get("network", own["backbone"]).iloc[0])
         yield trend(claim, own, direction, said, paper=paper)
@@ -189,9 +199,11 @@ def loss_between(
 
 
 def third_of(dims: Iterable[int], full: int) -> int | None:
-    """The dim that stands for the paper's 256 of 768: nearest to a third, within a factor of the
-    root of 2.
+    """The paper's 256 of 768 where it is among dims below the full size, else the dim that stands
+    for it: nearest to a third, within a factor of the root of 2.
     """
+    if PRINTED_THIRD in dims and full > PRINTED_THIRD:
+        return PRINTED_THIRD
     near = [d for d in dims if abs(log2(3 * d / full)) <= 0.5]
     return min(near, key=lambda d: abs(log2(3 * d / full)), default=None)
 
@@ -271,7 +283,7 @@ def blocks_apart(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]
     `network`.
     """
     found = []
-    for name, own in averaged(rows).groupby(network_names(rows), sort=False):
+    for name, own in on_printed_set(rows).groupby(network_names(rows), sort=False):
         found += judge(rules, own.assign(network=name))
     return found
 
@@ -424,14 +436,6 @@ def narrow_less_wide(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any,
     """How far the narrowest of several dims is above the widest."""
     narrow, wide = min(at), max(at)
     return narrow, at[narrow] - at[wide] if narrow != wide else Estimate({})
-
-
-def narrow_less_others(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
-    """How far the lower of 8 and 16 dims is above the highest of the others: of all such pairs, the
-    smallest lead.
-    """
-    pairs = {(f"{n} less {w}",): at[n,] - at[w,] for (n,) in at for (w,) in at if n <= 16 < w}
-    return lowest(pairs) if pairs else (min(at), Estimate({}))
 
 
 def printed_trend() -> float:
@@ -645,7 +649,7 @@ def stages(
     same = [rows[column] for column in ("backbone", "seed", "dim")]
     return judged(
         rules,
-        averaged(rows.assign(opt=opt.groupby(same, dropna=False).transform("max"))),
+        on_printed_set(rows.assign(opt=opt.groupby(same, dropna=False).transform("max"))),
         full,
     )
 

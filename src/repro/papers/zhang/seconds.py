@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -60,6 +61,23 @@ def by_run(
     setting = setting or (PEER if by_peer == set(methods) else OURS)
     own = own[own["setting"] == setting]
     return own.pivot_table(index="seed", columns="method", values="value")
+
+
+def spread(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    operation: str,
+    methods: Sequence[str],
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """How many times the slowest of some methods takes of the quickest, run by run."""
+    took = by_run(rows, operation, methods)
+    if set(methods) <= set(took):
+        ordered = took[[*methods]].mean().sort_values()
+        quickest, slowest = ordered.index[0], ordered.index[-1]
+        e = doublings((took[slowest] / took[quickest]).dropna().to_dict())
+        yield ratio(claim, e, what.format(slowest=slowest, quickest=quickest), **compared)
 
 
 def times(
