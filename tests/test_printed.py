@@ -169,6 +169,11 @@ def test_trainings_of_the_papers_are_set_as_printed(online):
         assert (ese.espresso.alpha, ese.espresso.beta) == (1, 1)
 
 
+def test_the_map_of_ese_shows_the_whole_test_set_as_its_caption_says():
+    values = printed_run("ese_figure7_compression").values
+    assert values["sentences"] == DATASETS["stsb"].sizes["test"]
+
+
 def test_the_table_of_what_the_papers_take_is_the_books():
     assert cost_table() in (project_root() / "book" / "reproduce.md").read_text(encoding="utf-8")
 
