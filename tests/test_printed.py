@@ -169,6 +169,19 @@ def test_trainings_of_the_papers_are_set_as_printed(online):
         assert (ese.espresso.alpha, ese.espresso.beta) == (1, 1)
 
 
+def test_the_proposals_encoders_have_its_layer_a_linear_map_of_the_mean_state(online):
+    page = "proposal_alignment_uniformity"
+    parameters = completed(page, SWEPT)
+    readout = {name: parameters[name] for name in ("backbone", "pooling", "activation")}
+    asked = Page(page, "x", "paper", parameters=parameters)
+    train = asked.settings(**readout).train
+    assert (train.backbone, train.pooling, train.activation) == (
+        "bert-base-uncased",
+        "mean",
+        "identity",
+    )
+
+
 def test_the_map_of_ese_shows_the_whole_test_set_as_its_caption_says():
     values = printed_run("ese_figure7_compression").values
     assert values["sentences"] == DATASETS["stsb"].sizes["test"]
