@@ -8,9 +8,11 @@ import pytest
 from repro.book import notebook
 from repro.data import DATASETS
 from repro.models import pretrained
+from repro.papers.proposal.augmentation import choose_lexicon
 from repro.paths import project_root
 from repro.printed import (
     NETWORKS,
+    OF_SYSTEMS,
     completed,
     cost_of,
     cost_table,
@@ -25,7 +27,7 @@ from repro.report.page import Page
 from repro.rows import recorded_rows
 from repro.settings import ANGLE_PRESETS, LoraConfig
 from repro.types import InputError
-from rivals import SystemConfig
+from rivals import SYSTEMS, SystemConfig
 
 DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
 PAGES = sorted(
@@ -57,7 +59,8 @@ def test_every_page_of_a_document_has_a_printed_configuration_that_it_can_take(p
         values = notebook.validate(declared, run.parameters)
         assert {*values.get("datasets", []), *run.reads} <= set(DATASETS)
         assert set(run.lacks) <= set(declared)
-        assert set(run.networks) <= set(pretrained.COMMITS), "a network that is not pinned"
+        fetched = {*run.networks, *run.behind}
+        assert fetched <= set(pretrained.COMMITS), "a network that is not pinned"
         assert cost_of(run).disk > 0
         assert run.over in ("", *NETWORKS)
 
@@ -129,6 +132,47 @@ def test_what_cannot_be_had_is_said_before_anything_is_trained(monkeypatch, onli
     given = {**printed, "backbone": "/a/folder", "generator": None}
     Page("ese_table3_rag", "ese_table3", profile="paper", parameters=given)
     assert "not as printed (ESE, Table 3)" in capsys.readouterr().err
+
+
+def systems_of(run):
+    names = []
+    for parameter in OF_SYSTEMS:
+        given = run.values.get(parameter, [])
+        names += [given] if isinstance(given, str) else given
+    return names
+
+
+def test_what_no_hub_has_of_a_printed_run_is_told_before_it_begins(online):
+    lexicon, _ = choose_lexicon("hub")
+    assert lexicon is None
+    for run in printed_runs():
+        waits = set()
+        if {"glove", "infersent"} & set(systems_of(run)):
+            waits.add("vectors")
+        if "fasttext" in systems_of(run):
+            waits.add("fasttext")
+        if "synonym" in run.values.get("augmentations", []):
+            waits |= {"lexicon", "translators"}
+        assert set(run.lacks) == waits, run.prints
+    page = "proposal_baselines"
+    told = [*told_before(page, completed(page, SWEPT | {"source": "local"}))]
+    assert [line.partition(":")[0] for line in told] == ["fastText"]
+
+
+def test_published_networks_that_systems_stand_on_are_asked_for_before_anything_is_trained(
+    monkeypatch,
+):
+    for run in printed_runs():
+        known = [SYSTEMS[name] for name in systems_of(run) if name in SYSTEMS]
+        assert set(run.behind) == {system.hub for system in known if system.hub}, run.prints
+    large = "sentence-transformers/bert-large-nli-mean-tokens"
+    monkeypatch.setattr(pretrained, "notes_of", lambda name: name == large and _absent(name))
+    page = "sbertlp_table2_knn"
+    printed = completed(page, SWEPT)
+    with pytest.raises(InputError, match=f"nothing was trained.*{large}.*-p weights"):
+        list(told_before(page, printed))
+    list(told_before(page, printed | {"weights": "a folder"}))
+    list(told_before(page, printed | {"mapped": ["sbert_base"]}))
 
 
 def test_trainings_of_the_papers_are_set_as_printed(online):
