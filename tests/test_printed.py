@@ -248,6 +248,25 @@ def test_hours_memory_and_disk_follow_from_shapes_and_one_timed_run():
         printed_run(f"wang_{name}") for name in ("figure2_dimensions", "table1_two_step_simcse")
     )
     assert cost_of(figure).gpu_hours / cost_of(table).gpu_hours == pytest.approx(11 / 8, rel=0.01)
+    # The ablations train the narrowest width twice more, Table 2 the other difference once
+    ablations = printed_run("wang_ablations")
+    ratio = cost_of(ablations).gpu_hours / cost_of(table).gpu_hours
+    assert ratio == pytest.approx(10 / 8, rel=0.01)
+    softmax = printed_run("wang_table2_two_step_sbert")
+    assert softmax.trainings == len(softmax.values["dims"]) + len(softmax.values["switch_dims"])
+
+
+def test_memory_and_disk_are_of_the_largest_batch_all_paragraphs_and_the_language_model():
+    networks = cost_of(printed_run("wang_figure3_loss_decomposition"))
+    largest = memory_of("roberta-large", 2 * 512, 32, trained=True)
+    assert networks.memory == pytest.approx(largest)
+    answers = printed_run("ese_table3_rag")
+    weights = 4 * 6.738
+    assert cost_of(answers).memory > weights
+    paragraphs = 10 * DATASETS["hotpotqa"].sizes["test"]
+    layers, hidden = 13, 768
+    states = 4 * paragraphs * layers * hidden * 3 * answers.trainings / 1e9
+    assert cost_of(answers).disk > states
 
 
 def test_every_line_of_the_table_has_its_command_and_names_weights_that_are_gated():

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from repro.data.local import DATASETS
-from repro.objectives import ANGLE_RECIPES
+from repro.objectives import ANGLE_RECIPES, RECIPES
 from repro.paths import ASSETS
 from repro.types import InputError
 
@@ -23,6 +23,8 @@ OF_FILES = ("vectors", "lexicon")
 BYTES_TRAINED = 16  # of a parameter in single precision: itself, its gradient, Adam's two averages
 BYTES = 4
 TOKENS = 64  # of a text that is encoded, at most but for a few
+TEXTS_EACH = {"pairs": 2, "labelled_pairs": 2, "retrieval": 11}
+"""Texts of a row of a set, by its kind: a question brings ten paragraphs."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,8 @@ def memory_of(network: str, sequences: int, length: int, *, trained: bool) -> fl
 def cost_of(run: PrintedRun) -> Cost:
     """What a run takes, from the shapes of its networks and the rate of the measured one."""
     values = run.values
-    sets = [DATASETS[name] for name in values.get("datasets") or run.reads]
-    texts = sum(sum(spec.sizes.values()) * (2 if "pairs" in spec.kind else 1) for spec in sets)
+    sets = [DATASETS[name] for name in dict.fromkeys([*values.get("datasets", []), *run.reads])]
+    texts = sum(sum(spec.sizes.values()) * TEXTS_EACH.get(spec.kind, 1) for spec in sets)
     hours, disk, memory = 0.0, 0.0, 0.0
     for network in run.networks:
         layers, hidden, parameters = _shape(network)
@@ -230,11 +232,13 @@ def cost_of(run: PrintedRun) -> Cost:
             length = values.get("max_length", 32)
             seconds += seconds_of(network, examples * texts_each * length, 3) * times
             disk += BYTES * parameters * times / 1e9
-            batch = values.get("batch_size") or (512 if network == "roberta-base" else 64)
+            batch = values.get("batch_size") or RECIPES[network, None]["batch_size"]
             memory = max(memory, memory_of(network, batch * texts_each, length, trained=True))
         else:
             memory = max(memory, memory_of(network, 128, TOKENS, trained=False))
         hours += seconds / 3600
+    if generator := values.get("generator"):
+        memory = max(memory, memory_of(generator, 128, 4 * TOKENS, trained=False))
     return Cost(hours, memory, disk)
 
 
