@@ -8,9 +8,11 @@ import pytest
 from repro.book import notebook
 from repro.data import DATASETS
 from repro.models import pretrained
+from repro.papers.proposal.augmentation import choose_lexicon
 from repro.paths import project_root
 from repro.printed import (
     NETWORKS,
+    OF_SYSTEMS,
     completed,
     cost_of,
     cost_table,
@@ -25,7 +27,7 @@ from repro.report.page import Page
 from repro.rows import recorded_rows
 from repro.settings import ANGLE_PRESETS, LoraConfig
 from repro.types import InputError
-from rivals import SystemConfig
+from rivals import SYSTEMS, SystemConfig
 
 DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
 PAGES = sorted(
@@ -57,7 +59,8 @@ def test_every_page_of_a_document_has_a_printed_configuration_that_it_can_take(p
         values = notebook.validate(declared, run.parameters)
         assert {*values.get("datasets", []), *run.reads} <= set(DATASETS)
         assert set(run.lacks) <= set(declared)
-        assert set(run.networks) <= set(pretrained.COMMITS), "a network that is not pinned"
+        fetched = {*run.networks, *run.behind}
+        assert fetched <= set(pretrained.COMMITS), "a network that is not pinned"
         assert cost_of(run).disk > 0
         assert run.over in ("", *NETWORKS)
 
@@ -131,6 +134,47 @@ def test_what_cannot_be_had_is_said_before_anything_is_trained(monkeypatch, onli
     assert "not as printed (ESE, Table 3)" in capsys.readouterr().err
 
 
+def systems_of(run):
+    names = []
+    for parameter in OF_SYSTEMS:
+        given = run.values.get(parameter, [])
+        names += [given] if isinstance(given, str) else given
+    return names
+
+
+def test_what_no_hub_has_of_a_printed_run_is_told_before_it_begins(online):
+    lexicon, _ = choose_lexicon("hub")
+    assert lexicon is None
+    for run in printed_runs():
+        waits = set()
+        if {"glove", "infersent"} & set(systems_of(run)):
+            waits.add("vectors")
+        if "fasttext" in systems_of(run):
+            waits.add("fasttext")
+        if "synonym" in run.values.get("augmentations", []):
+            waits |= {"lexicon", "translators"}
+        assert set(run.lacks) == waits, run.prints
+    page = "proposal_baselines"
+    told = [*told_before(page, completed(page, SWEPT | {"source": "local"}))]
+    assert [line.partition(":")[0] for line in told] == ["fastText"]
+
+
+def test_published_networks_that_systems_stand_on_are_asked_for_before_anything_is_trained(
+    monkeypatch,
+):
+    for run in printed_runs():
+        known = [SYSTEMS[name] for name in systems_of(run) if name in SYSTEMS]
+        assert set(run.behind) == {system.hub for system in known if system.hub}, run.prints
+    large = "sentence-transformers/bert-large-nli-mean-tokens"
+    monkeypatch.setattr(pretrained, "notes_of", lambda name: name == large and _absent(name))
+    page = "sbertlp_table2_knn"
+    printed = completed(page, SWEPT)
+    with pytest.raises(InputError, match=f"nothing was trained.*{large}.*-p weights"):
+        list(told_before(page, printed))
+    list(told_before(page, printed | {"weights": "a folder"}))
+    list(told_before(page, printed | {"mapped": ["sbert_base"]}))
+
+
 def test_trainings_of_the_papers_are_set_as_printed(online):
     def trained(page, network, **changes):
         parameters = completed(page, SWEPT | {"backbone": network})
@@ -169,6 +213,24 @@ def test_trainings_of_the_papers_are_set_as_printed(online):
         assert (ese.espresso.alpha, ese.espresso.beta) == (1, 1)
 
 
+def test_the_proposals_encoders_have_its_layer_a_linear_map_of_the_mean_state(online):
+    page = "proposal_alignment_uniformity"
+    parameters = completed(page, SWEPT)
+    readout = {name: parameters[name] for name in ("backbone", "pooling", "activation")}
+    asked = Page(page, "x", "paper", parameters=parameters)
+    train = asked.settings(**readout).train
+    assert (train.backbone, train.pooling, train.activation) == (
+        "bert-base-uncased",
+        "mean",
+        "identity",
+    )
+
+
+def test_the_map_of_ese_shows_the_whole_test_set_as_its_caption_says():
+    values = printed_run("ese_figure7_compression").values
+    assert values["sentences"] == DATASETS["stsb"].sizes["test"]
+
+
 def test_the_table_of_what_the_papers_take_is_the_books():
     assert cost_table() in (project_root() / "book" / "reproduce.md").read_text(encoding="utf-8")
 
@@ -186,6 +248,25 @@ def test_hours_memory_and_disk_follow_from_shapes_and_one_timed_run():
         printed_run(f"wang_{name}") for name in ("figure2_dimensions", "table1_two_step_simcse")
     )
     assert cost_of(figure).gpu_hours / cost_of(table).gpu_hours == pytest.approx(11 / 8, rel=0.01)
+    # The ablations train the narrowest width twice more, Table 2 the other difference once
+    ablations = printed_run("wang_ablations")
+    ratio = cost_of(ablations).gpu_hours / cost_of(table).gpu_hours
+    assert ratio == pytest.approx(10 / 8, rel=0.01)
+    softmax = printed_run("wang_table2_two_step_sbert")
+    assert softmax.trainings == len(softmax.values["dims"]) + len(softmax.values["switch_dims"])
+
+
+def test_memory_and_disk_are_of_the_largest_batch_all_paragraphs_and_the_language_model():
+    networks = cost_of(printed_run("wang_figure3_loss_decomposition"))
+    largest = memory_of("roberta-large", 2 * 512, 32, trained=True)
+    assert networks.memory == pytest.approx(largest)
+    answers = printed_run("ese_table3_rag")
+    weights = 4 * 6.738
+    assert cost_of(answers).memory > weights
+    paragraphs = 10 * DATASETS["hotpotqa"].sizes["test"]
+    layers, hidden = 13, 768
+    states = 4 * paragraphs * layers * hidden * 3 * answers.trainings / 1e9
+    assert cost_of(answers).disk > states
 
 
 def test_every_line_of_the_table_has_its_command_and_names_weights_that_are_gated():

@@ -9,16 +9,22 @@ from functools import cache
 from typing import Any
 
 from repro.data.local import DATASETS
-from repro.objectives import ANGLE_RECIPES
+from repro.objectives import ANGLE_RECIPES, RECIPES
 from repro.paths import ASSETS
 from repro.types import InputError
 
 PROFILE = "paper"
 NETWORKS = ("backbone", "backbones", "encoder", "encoders")
 """Parameters of pages that take the networks a page is run over."""
+OF_SYSTEMS = ("system", "systems", "mapped", "also", "baselines")
+"""Parameters of pages that name systems, some of which stand on published networks."""
+OF_FILES = ("vectors", "lexicon")
+"""Parameters that no hub can fill, but the local files can."""
 BYTES_TRAINED = 16  # of a parameter in single precision: itself, its gradient, Adam's two averages
 BYTES = 4
 TOKENS = 64  # of a text that is encoded, at most but for a few
+TEXTS_EACH = {"pairs": 2, "labelled_pairs": 2, "retrieval": 11}
+"""Texts of a row of a set, by its kind: a question brings ten paragraphs."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class PrintedRun:
     reads: tuple[str, ...] = ()  # Sets that are encoded, where no parameter names them
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Parameters that no hub can fill, to what is missing without them."""
+    behind: tuple[str, ...] = ()  # Published networks that systems of the page stand on
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -116,10 +123,12 @@ def told_before(page: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     changed = [name for name in run.parameters if not _as_printed(run, name, parameters.get(name))]
     if changed:
         yield f"not as printed ({run.prints}), for other values were given: {', '.join(changed)}"
+    in_files = OF_FILES if parameters.get("source") == "local" else ()
     for name, what in run.lacks.items():
-        if parameters.get(name) is None:
+        if parameters.get(name) is None and name not in in_files:
             yield f"{what}: no hub that is read has it; left out without `-p {name} …`"
-    check_networks(parameters)
+    own_systems = set(changed) & set(OF_SYSTEMS) or parameters.get("weights") is not None
+    check_networks(parameters, () if own_systems else run.behind)
 
 
 def _as_printed(run: PrintedRun, name: str, value: Any) -> bool:
@@ -129,24 +138,26 @@ def _as_printed(run: PrintedRun, name: str, value: Any) -> bool:
     return bool(value == printed or str(value) == printed)
 
 
-def check_networks(parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters whose networks on the hub are not at hand and cannot be fetched."""
+def check_networks(parameters: Mapping[str, Any], behind: Sequence[str] = ()) -> None:
+    """Refuse parameters whose networks on the hub, or those `behind` their systems, are not at hand
+    and cannot be fetched.
+    """
     from repro.models.pretrained import COMMITS, notes_of  # brings torch
 
-    missing = []
+    ways = dict.fromkeys(behind, "-p weights with a folder that holds it")
     for name in (*NETWORKS, "generator"):
         given = parameters.get(name) or ()
         for network in [given] if isinstance(given, str) else given:
-            if network not in COMMITS:
-                continue
-            try:
-                notes_of(network)
-            except InputError as error:
-                ask = (
-                    f"; its owners ask you to accept a licence at https://huggingface.co/{network}"
-                )
-                ways = f"-p {name} with another name or a folder"
-                missing.append(f"{error}{ask if network in gated() else ''} ({ways})")
+            ways.setdefault(network, f"-p {name} with another name or a folder")
+    missing = []
+    for network, way in ways.items():
+        if network not in COMMITS:
+            continue
+        try:
+            notes_of(network)
+        except InputError as error:
+            ask = f"; its owners ask you to accept a licence at https://huggingface.co/{network}"
+            missing.append(f"{error}{ask if network in gated() else ''} ({way})")
     if missing:
         raise InputError(f"nothing was trained, for this cannot be had: {'; '.join(missing)}")
 
@@ -205,8 +216,8 @@ def memory_of(network: str, sequences: int, length: int, *, trained: bool) -> fl
 def cost_of(run: PrintedRun) -> Cost:
     """What a run takes, from the shapes of its networks and the rate of the measured one."""
     values = run.values
-    sets = [DATASETS[name] for name in values.get("datasets") or run.reads]
-    texts = sum(sum(spec.sizes.values()) * (2 if "pairs" in spec.kind else 1) for spec in sets)
+    sets = [DATASETS[name] for name in dict.fromkeys([*values.get("datasets", []), *run.reads])]
+    texts = sum(sum(spec.sizes.values()) * TEXTS_EACH.get(spec.kind, 1) for spec in sets)
     hours, disk, memory = 0.0, 0.0, 0.0
     for network in run.networks:
         layers, hidden, parameters = _shape(network)
@@ -221,11 +232,13 @@ def cost_of(run: PrintedRun) -> Cost:
             length = values.get("max_length", 32)
             seconds += seconds_of(network, examples * texts_each * length, 3) * times
             disk += BYTES * parameters * times / 1e9
-            batch = values.get("batch_size") or (512 if network == "roberta-base" else 64)
+            batch = values.get("batch_size") or RECIPES[network, None]["batch_size"]
             memory = max(memory, memory_of(network, batch * texts_each, length, trained=True))
         else:
             memory = max(memory, memory_of(network, 128, TOKENS, trained=False))
         hours += seconds / 3600
+    if generator := values.get("generator"):
+        memory = max(memory, memory_of(generator, 128, 4 * TOKENS, trained=False))
     return Cost(hours, memory, disk)
 
 

@@ -7,8 +7,10 @@ import pytest
 from sklearn.decomposition import PCA
 
 from repro.config import profile
+from repro.data.samples import training_sentences
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
+from repro.runs.sweep import states_of
 from repro.types import InputError
 from shown_code import on_page
 
@@ -53,6 +55,14 @@ def test_pca_is_fitted_on_the_fit_set_alone(world):
     np.testing.assert_allclose(np.abs(line.table.X), np.abs(expected), atol=1e-4)
     # A smaller fit set lies within a larger one
     np.testing.assert_array_equal(fits[60], fits[90][:60])
+
+
+def test_reducers_learn_from_the_first_training_sentences_where_the_paper_is_followed(sweep, store):
+    fits = fit_sets_of(sweep, 32, (20, 60), store, first=True)
+    texts = training_sentences(sweep.config, store)[:60]
+    table = states_of(sweep.cells[32], texts, store)
+    np.testing.assert_array_equal(fits[60], table[texts])
+    np.testing.assert_array_equal(fits[20], table[texts[:20]])
 
 
 # Figure 3

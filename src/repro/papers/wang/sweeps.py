@@ -228,17 +228,32 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
 # Tables 3 and 4: training against reducing afterwards
 
 
-def fit_sets_of(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) -> dict[int, Array]:
+def fit_sets_of(
+    sweep: Sweep,
+    encoder: int,
+    sizes: Sequence[int],
+    store: Store,
+    *,
+    first: bool = False,
+) -> dict[int, Array]:
     """States h (n, hidden_dim) of n training sentences drawn at random, by n; smaller sets lie
     within larger ones.
 
-    The paper takes the first 2,000 lines of a file that is itself a random sample of Wikipedia.
+    With `first` they are the first ones that the encoder was trained on, as in the paper: under its
+    profile the first lines of a file that is itself a random sample of Wikipedia.
     """
     cell = sweep.cells[encoder]
-    texts = training_sentences(replace(cell.config, sentences=max(sizes)), store)
+    count = max(sizes)
+    if first:
+        sample = replace(cell.config, sentences=max(count, cell.config.sentences))
+        texts = training_sentences(sample, store)[:count]
+        drawn = list(texts)
+    else:
+        texts = training_sentences(replace(cell.config, sentences=count), store)
+        order = make_rng(cell.config.seed, "fit set").permutation(len(texts))
+        drawn = [texts[row] for row in order]
     table = states_of(cell, texts, store)
-    order = make_rng(cell.config.seed, "fit set").permutation(len(texts))
-    return {n: table[[texts[row] for row in order[:n]]] for n in sizes}
+    return {n: table[drawn[:n]] for n in sizes}
 
 
 def suite_lines(
