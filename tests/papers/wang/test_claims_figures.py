@@ -47,6 +47,13 @@ def test_curves_of_the_papers_shape_bear_figure_2_out():
     assert [third_of(own, 768) for own in (dims, (768, 128, 64))] == [256, None], (
         "a sixth is not a third"
     )
+    third = [e for e in entries if e["dim"] != 256] + [
+        {**e, "dim": 300} for e in entries if e["dim"] == 256
+    ]
+    named = [m for m in figure2(seeded(third, step=1e-5), 768) if m.claim_id == "WANG-F2-3"]
+    assert {m.why for m in named} == {
+        f"{task}: needs 256 dims, as printed, of 768" for task in ("cr", "stsb")
+    }, "another size stands for the printed one only where the network has it not"
     assert [third_of(own, 384) for own in ((256, 128), (128, 8))] == [256, 128], (
         "the printed size where there is one"
     )
