@@ -184,10 +184,10 @@ QUOTED = {
     "audit": [
         ("components lose {} points at 128", Difference(76.57, 71.33)),
         ("from {} points at 128", Difference(76.46, 71.33)),
-        ("128 dims to {} at 8", Difference(63.09, 54.86)),
+        (" dims to {} at 8. On", Difference(63.09, 54.86)),
         ("it does not: {} at 128", Difference(82.32, 74.73)),
-        ("at 128, {} at 64", Difference(80.61, 71.06)),
-        ("at 64, {} at 8.", Difference(68.74, 60.82)),
+        (", {} at 64", Difference(80.61, 71.06)),
+        (", {} at 8.", Difference(68.74, 60.82)),
         (": {} points, with two-step", Difference(84.84, 82.32)),
         ("(E4; {low} to {high})", lead("ese_table2", E4, 384, dataset="<Avg.")),
         ("one matrix per batch {} ({} to {})", lead("ese_table2", E4, 384, layer=6)),
