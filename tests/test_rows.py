@@ -173,11 +173,24 @@ def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_ref
         read_rows(tmp_path / "ese_table1.parquet")
     (tmp_path / "ese_table1.parquet").rename(path)
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(
-        InputError,
-        match=r"has changed since it was recorded.* Restore the file and",
-    ):
+    with pytest.raises(InputError) as refused:
         read_rows(path)
+    told = str(refused.value)
+    assert told.startswith(f"{path} has changed since it was recorded"), "no word of parquet"
+    assert "Restore the file and SHA256SUMS with git" in told and "record again" not in told
+
+
+@pytest.mark.parametrize("line", ["<<<<<<< HEAD", "=======", "", f"{'0' * 64} one_space.parquet"])
+def test_a_line_that_is_no_digest_with_a_name_is_refused_and_not_written_back(line, tmp_path):
+    (path,) = record(some(), tmp_path)
+    sums = tmp_path / "SHA256SUMS"
+    merged = f"{sums.read_text()}{line}\n"
+    sums.write_text(merged)
+    told = rf"SHA256SUMS, line 2 is {line!r}: expected a sha256 .* run `sha256sum \*\.parquet"
+    for act in (lambda: read_rows(path), lambda: record(some(0.9), tmp_path)):
+        with pytest.raises(InputError, match=told):
+            act()
+    assert sums.read_text() == merged
 
 
 def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_path, monkeypatch):
@@ -198,9 +211,13 @@ def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_pa
     assert not sums.exists() and not (tmp_path / "other.parquet").exists()
     sums.write_text(listed)
     path.unlink()
-    with pytest.raises(InputError, match=r"\.parquet is not there, but SHA256SUMS lists it"):
-        rows.recorded_rows("wang_table1")
-    record(some(0.3), tmp_path)  # recording again mends it
+    told = r"\.parquet is not there, but SHA256SUMS lists it\. .* run `sha256sum \*\.parquet >"
+    for act in (lambda: rows.recorded_rows("wang_table1"), lambda: record(some(0.3), tmp_path)):
+        with pytest.raises(InputError, match=told):
+            act()
+    assert sums.read_text() == listed and not path.exists()
+    sums.write_text("")  # the way out, as `sha256sum` leaves it where no file is left
+    record(some(0.3), tmp_path)
     assert len(rows.recorded_rows("wang_table1")) == 2
 
 
@@ -355,3 +372,19 @@ def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monk
     assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
     record(some(0.7), tmp_path)
     assert read_rows(path)["value"].iloc[0] == 0.7
+
+
+def test_a_kill_between_the_listing_and_the_first_rows_leaves_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
+    write = rows._write_digests
+
+    def killed(*given):
+        write(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(rows, "_write_digests", killed)
+        record(some(), tmp_path)
+    assert rows.recorded_rows("wang_table1").empty
+    record(some(), tmp_path)
+    assert (tmp_path / "SHA256SUMS").read_text().count("\n") == 1

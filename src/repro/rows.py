@@ -176,10 +176,11 @@ DIGESTS = "SHA256SUMS"
 """Beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks
 them.
 """
-WAYS_OUT = (
-    f"Restore the file and {DIGESTS} with git, or move the file away and record again; "
-    f"if the change is meant, run `sha256sum *.parquet > {DIGESTS}` in that folder"
-)
+LIST_ANEW = f"run `sha256sum *.parquet > {DIGESTS}` in that folder"
+WAYS_OUT = f"Restore the file and {DIGESTS} with git; if the change is meant, {LIST_ANEW}"
+RECORD_ANEW = f"move the file away, {LIST_ANEW} and record anew"
+NOT_THERE = hashlib.sha256(b"").hexdigest()
+"""Stands for a file that is not there yet while its first rows are recorded."""
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
@@ -267,9 +268,7 @@ def _rows_of(path: Path, content: bytes) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         if is_out_of_memory(error):
             raise
-        raise InputError(
-            f"{path} cannot be read as parquet ({error}): remove it and record again"
-        ) from error
+        raise InputError(f"{path} cannot be read as parquet ({error}): {RECORD_ANEW}") from error
     missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
@@ -327,17 +326,33 @@ def _refuse_unlisted(folder: Path) -> None:
         raise InputError(f"{folder} {fault}. {WAYS_OUT}")
 
 
+def _refuse_missing(path: Path, digests: Mapping[str, set[str]]) -> None:
+    """Refuse a listed file that is not there, unless its first rows were just being recorded."""
+    if path.name in digests and NOT_THERE not in digests[path.name] and not path.is_file():
+        raise InputError(f"{path} is not there, but {DIGESTS} lists it. {WAYS_OUT}")
+
+
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
     """The digests that a file may have, two while it is replaced or git has merged both; None where
     none are kept.
+
+    Raises:
+        InputError: for a line that is no digest with a name, such as git's marks of a conflict.
     """
-    if not (folder / DIGESTS).is_file():
+    listing = folder / DIGESTS
+    if not listing.is_file():
         return None
-    found = defaultdict[str, set[str]](set)
-    for line in (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines():
-        digest, _, name = line.partition("  ")
-        found[name].add(digest)
-    return found
+    digests = defaultdict[str, set[str]](set)
+    lines = listing.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        entry = re.fullmatch("([0-9a-f]{64})  (.+)", line)
+        if entry is None:
+            expected = "expected a sha256 and the name of a file, with two spaces between"
+            told = f"{listing}, line {number} is {line!r}: {expected}"
+            raise InputError(f"{told}. After a merge, {LIST_ANEW}")
+        digest, name = entry.groups()
+        digests[name].add(digest)
+    return digests
 
 
 def _write_digests(folder: Path, digests: Mapping[str, set[str]]) -> None:
@@ -373,6 +388,7 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
         merged = {}
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
+            _refuse_missing(path, digests)
             known = read_recorded(path) if path.is_file() else make_rows([])
             check_replaceable(group, known, path)
             merged[path] = _merged(group, known)
@@ -380,10 +396,8 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
             with replacing(path) as partial:
                 frame.to_parquet(partial, compression="zstd", index=False)
                 new = sha256(partial)
-                _write_digests(
-                    folder,
-                    {**digests, path.name: digests.get(path.name, set()) | {new}},
-                )
+                before = digests.get(path.name, {NOT_THERE})
+                _write_digests(folder, {**digests, path.name: before | {new}})
             digests[path.name] = {new}
             _write_digests(folder, digests)
     return list(merged)
@@ -405,7 +419,7 @@ def check_replaceable(rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> No
     both = rows.merge(known, on=list(KEY[:-1]), suffixes=("", "_known"))
     if (both["n_judged"] < both["n_judged_known"]).any():
         fault = "holds these numbers judged on more items"
-        raise InputError(f"{path} {fault}: record them all, or move it")
+        raise InputError(f"{path} {fault}: record them all, or {RECORD_ANEW}")
     for config in rows["config"].unique():
         same = rows["config"].isna() if pd.isna(config) else rows["config"] == config
         new = rows[same]
@@ -470,7 +484,7 @@ def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputErr
     return InputError(
         f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; "
         "these rows are of a part of it and would replace them. Nothing was recorded: "
-        f"run all of it{command}, or move the file away and record anew"
+        f"run all of it{command}, or {RECORD_ANEW}"
     )
 
 
@@ -496,8 +510,7 @@ def recorded_rows(experiment: str) -> pd.DataFrame:
     Text is held as Python strings: some thirty columns then move as one whenever rows are picked.
     """
     path = results_folder() / f"{experiment}.parquet"
-    if not path.is_file() and path.name in (_read_digests(path.parent) or ()):
-        raise InputError(f"{path} is not there, but {DIGESTS} lists it. {WAYS_OUT}")
+    _refuse_missing(path, _read_digests(path.parent) or {})
     if not path.is_file():
         return _in_one_block(make_rows([]))
     _refuse_unlisted(path.parent)
