@@ -484,7 +484,7 @@ def _parts(whole: Whole, rows: pd.DataFrame, run: list[str]) -> pd.DataFrame:
 def _check_choice(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
     """Refuse numbers chosen from others than the known ones, where only commands say from which.
 
-    A known row without a command gives way: nothing is known of it.
+    Known rows without a command are left to `_check_parameters`.
     """
     for before, replaced in _replaced(whole, rows, known).groupby("command"):
         grid = _grid(before, whole)
