@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +94,20 @@ def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():
     ]
     assert len({derive_seed(0, "pooler", 8), *(derive_seed(*key) for key in keys)}) == 7
     assert make_rng(0, "a").random() == make_rng(0, "a").random() != make_rng(0, "b").random()
+
+
+def test_a_negative_seed_serves_wherever_a_page_or_the_code_draws():
+    """NumPy refuses one: what draws without `make_rng` gives it a seed that is at least zero."""
+    root = paths.project_root()
+    folders = {"notebooks": "*.md", "book": "*.md", "src": "*.py"}
+    bare = []
+    for folder, ending in folders.items():
+        for path in (root / folder).rglob(ending):
+            found = re.findall(r"default_rng\(\w*seed\)", path.read_text(encoding="utf-8"))
+            bare += [(path.name, call) for call in found]
+    assert bare == []
+    draws = [np.random.default_rng(seed % 2**64).random() for seed in (-1, 0, 7)]
+    assert len(set(draws)) == 3 and draws[2] == np.random.default_rng(7).random()
 
 
 @pytest.mark.parametrize("seed", [2**63, 10**30, -(2**63) - 1])

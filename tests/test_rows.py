@@ -1,4 +1,5 @@
 import hashlib
+import re
 from types import SimpleNamespace
 from unittest.mock import DEFAULT, Mock
 
@@ -173,11 +174,24 @@ def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_ref
         read_rows(tmp_path / "ese_table1.parquet")
     (tmp_path / "ese_table1.parquet").rename(path)
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(
-        InputError,
-        match=r"has changed since it was recorded.* Restore the file and",
-    ):
+    with pytest.raises(InputError) as refused:
         read_rows(path)
+    told = str(refused.value)
+    assert told.startswith(f"{path} has changed since it was recorded"), "no word of parquet"
+    assert "Restore the file and SHA256SUMS with git" in told and "record again" not in told
+
+
+@pytest.mark.parametrize("line", ["<<<<<<< HEAD", "=======", "", f"{'0' * 64} one_space.parquet"])
+def test_a_line_that_is_no_digest_with_a_name_is_refused_and_not_written_back(line, tmp_path):
+    (path,) = record(some(), tmp_path)
+    sums = tmp_path / "SHA256SUMS"
+    merged = f"{sums.read_text()}{line}\n"
+    sums.write_text(merged)
+    told = rf"SHA256SUMS, line 2 is {line!r}: expected a sha256 .* run `sha256sum \*\.parquet"
+    for act in (lambda: read_rows(path), lambda: record(some(0.9), tmp_path)):
+        with pytest.raises(InputError, match=told):
+            act()
+    assert sums.read_text() == merged
 
 
 def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_path, monkeypatch):
@@ -198,9 +212,13 @@ def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_pa
     assert not sums.exists() and not (tmp_path / "other.parquet").exists()
     sums.write_text(listed)
     path.unlink()
-    with pytest.raises(InputError, match=r"\.parquet is not there, but SHA256SUMS lists it"):
-        rows.recorded_rows("wang_table1")
-    record(some(0.3), tmp_path)  # recording again mends it
+    told = r"\.parquet is not there, but SHA256SUMS lists it\. .* run `sha256sum \*\.parquet >"
+    for act in (lambda: rows.recorded_rows("wang_table1"), lambda: record(some(0.3), tmp_path)):
+        with pytest.raises(InputError, match=told):
+            act()
+    assert sums.read_text() == listed and not path.exists()
+    sums.write_text("")  # the way out, as `sha256sum` leaves it where no file is left
+    record(some(0.3), tmp_path)
     assert len(rows.recorded_rows("wang_table1")) == 2
 
 
@@ -290,6 +308,93 @@ def test_what_was_chosen_among_fewer_does_not_replace_what_was_chosen_among_more
         record(whole, tmp_path)
 
 
+def run(value=0.5, page="beyond_retrieval_limits", metric="margin", command="", **shared):
+    """Rows as a page records them, with the command that made them; None leaves them without."""
+    told = None if command is None else f"repro run {page} {command}".strip()
+    named = {"experiment": page, "metric": metric, "seed": 0, **PLACE, **shared}
+    return make_rows([{"dim": 8, "value": value}], command=told, **named)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "again", "told"),
+    [
+        ("-p steps 400 -p seed 0", "-p steps 3 -p seed 0", "-p steps 400, not -p steps 3,"),
+        ("-p sampled 8000", "-p sampled 60 -p draws 1", "-p sampled 8000, not -p sampled 60,"),
+        ("-p perplexity 30.0", "-p perplexity 5.0", "-p perplexity 30.0, not -p perplexity 5.0,"),
+        ("", "-p maps 1", "no maps, not -p maps 1,"),
+        ("-p vectors glove.txt", "", "-p vectors glove.txt, not no vectors,"),
+        ("-p shortlist 40", "-p shortlist 400", "-p shortlist 40, not -p shortlist 400,"),
+        ("-p rows 0", "-p rows 1000", "-p rows 0, not -p rows 1000,"),
+        ("-p paragraphs 1500", "-p paragraphs 200", "-p paragraphs 1500, not -p paragraphs 200,"),
+        (
+            "-p starts '[0, 1, 2]'",
+            "-p starts '[0]'",
+            r"-p starts \[0, 1, 2\], not -p starts \[0\],",
+        ),
+    ],
+)
+def test_a_run_of_other_parameters_does_not_replace_recorded_numbers(
+    recorded, again, told, tmp_path
+):
+    (path,) = record(run(command=recorded), tmp_path)
+    before = path.read_bytes(), (tmp_path / "SHA256SUMS").read_bytes()
+    first = r"holds numbers \(1\), such as net, 8, margin, made with "
+    with pytest.raises(InputError, match=f"{first}{told} and these rows would") as refused:
+        record(pd.concat([some(), run(0.4, command=again)]), tmp_path)
+    assert f"(`repro run beyond_retrieval_limits {recorded}".strip() in str(refused.value)
+    assert (path.read_bytes(), (tmp_path / "SHA256SUMS").read_bytes()) == before
+    assert not (tmp_path / "wang_table1.parquet").exists()
+    record(run(0.4, command=recorded), tmp_path)
+    assert read_rows(path)["value"].tolist() == [0.4], "the same run may be done again"
+    record(run(0.40001, command=again), tmp_path)
+    assert len(read_rows(path)) == 1, "nothing is lost where the number is the same"
+
+
+@pytest.mark.parametrize("config", [None, "a" * 16])
+def test_a_number_that_names_no_command_is_not_replaced_by_another_of_a_page(config, tmp_path):
+    (path,) = record(run(command=None), tmp_path)
+    told = (
+        r"holds numbers \(1\), .* that name no command, and .* move the file away, run `sha256sum"
+    )
+    with pytest.raises(InputError, match=told):
+        record(run(0.4, command="-p steps 3", config=config), tmp_path)
+    record(run(command="-p steps 400", config=config), tmp_path)
+    assert read_rows(path)["command"].notna().all(), "the same number brings its command"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "again"),
+    [
+        ("-p rows 1000 -p paragraphs 1200", "-p rows 0 -p paragraphs 1500"),
+        ("-p dims '[8, 16]'", "-p dims '[8]'"),
+        ("", "-p dims '[8]' -p rows 0 -p folds 0 -p unseen false"),
+        ("-p seed 0 -p source local", "-p seed 1"),  # A draw of either
+    ],
+)
+def test_a_run_of_more_or_of_other_rows_replaces_recorded_numbers(recorded, again, tmp_path):
+    record(run(command=recorded), tmp_path)
+    (path,) = record(run(0.4, command=again), tmp_path)
+    assert read_rows(path)["value"].tolist() == [0.4]
+
+
+def test_every_list_of_a_page_that_records_names_rows_or_is_compared():
+    """A new list whose items have no rows of their own must be entered in `NAME_NO_ROWS`."""
+    have_rows = {
+        *("dims", "autoencoder_dims", "depth_dims", "encode_dims", "free_dims", "identity_dims"),
+        *("joint_dims", "switch_dims", "theory_dims", "columns", "sizes", "shares", "budgets"),
+        *("encoders", "backbones", "systems", "mapped", "probed", "also", "baselines"),
+        *("methods", "reducers", "variants", "augmentations", "levels", "settings"),
+        *("datasets", "tasks", "counts", "factors", "searched", "batches", "temperatures"),
+        *("depths", "targets", "neighbors", "fit_sentences", "seeds"),
+    }
+    lists = set()
+    for page in (rows.paths.project_root() / "notebooks").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        if "\nrecord: bool =" in text:
+            lists.update(re.findall(r"^(\w+): list\[", text, flags=re.MULTILINE))
+    assert lists == have_rows | set(rows.NAME_NO_ROWS)
+
+
 def test_every_recorded_number_without_a_size_is_of_a_whole_run_or_says_all_of_itself():
     """A new number that sums up sizes must be entered in `WHOLES`, or here if its key says all."""
     of_a_space = {
@@ -355,3 +460,19 @@ def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monk
     assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
     record(some(0.7), tmp_path)
     assert read_rows(path)["value"].iloc[0] == 0.7
+
+
+def test_a_kill_between_the_listing_and_the_first_rows_leaves_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
+    write = rows._write_digests
+
+    def killed(*given):
+        write(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(rows, "_write_digests", killed)
+        record(some(), tmp_path)
+    assert rows.recorded_rows("wang_table1").empty
+    record(some(), tmp_path)
+    assert (tmp_path / "SHA256SUMS").read_text().count("\n") == 1

@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -172,14 +172,28 @@ WHOLES = (
     Whole(over=("backbone", "dataset", "method", "dim"), metric=ERRORS),
 )
 """Numbers of whole runs, which those of a part of such a run do not replace."""
+OF_KEY = (*KEY, "source")
+"""Parameters of pages that the key of a row tells."""
+NAME_NO_ROWS = ("starts", "translators")
+"""Parameters that are lists and decide numbers; the items of all others have rows of their own."""
+AMOUNTS = (
+    *("rows", "pairs", "questions", "queries", "paragraphs", "documents"),
+    *("words", "probe_rows"),
+)
+"""Parameters that say how much of a set is kept, 0 for all: numbers of more replace those of
+less.
+"""
+SAME = 1e-3
+"""The share by which a number that is made again may differ and be the same to a reader."""
 DIGESTS = "SHA256SUMS"
 """Beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks
 them.
 """
-WAYS_OUT = (
-    f"Restore the file and {DIGESTS} with git, or move the file away and record again; "
-    f"if the change is meant, run `sha256sum *.parquet > {DIGESTS}` in that folder"
-)
+LIST_ANEW = f"run `sha256sum *.parquet > {DIGESTS}` in that folder"
+WAYS_OUT = f"Restore the file and {DIGESTS} with git; if the change is meant, {LIST_ANEW}"
+RECORD_ANEW = f"move the file away, {LIST_ANEW} and record anew"
+NOT_THERE = hashlib.sha256(b"").hexdigest()
+"""Stands for a file that is not there yet while its first rows are recorded."""
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
@@ -267,9 +281,7 @@ def _rows_of(path: Path, content: bytes) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         if is_out_of_memory(error):
             raise
-        raise InputError(
-            f"{path} cannot be read as parquet ({error}): remove it and record again"
-        ) from error
+        raise InputError(f"{path} cannot be read as parquet ({error}): {RECORD_ANEW}") from error
     missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
@@ -327,17 +339,33 @@ def _refuse_unlisted(folder: Path) -> None:
         raise InputError(f"{folder} {fault}. {WAYS_OUT}")
 
 
+def _refuse_missing(path: Path, digests: Mapping[str, set[str]]) -> None:
+    """Refuse a listed file that is not there, unless its first rows were just being recorded."""
+    if path.name in digests and NOT_THERE not in digests[path.name] and not path.is_file():
+        raise InputError(f"{path} is not there, but {DIGESTS} lists it. {WAYS_OUT}")
+
+
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
     """The digests that a file may have, two while it is replaced or git has merged both; None where
     none are kept.
+
+    Raises:
+        InputError: for a line that is no digest with a name, such as git's marks of a conflict.
     """
-    if not (folder / DIGESTS).is_file():
+    listing = folder / DIGESTS
+    if not listing.is_file():
         return None
-    found = defaultdict[str, set[str]](set)
-    for line in (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines():
-        digest, _, name = line.partition("  ")
-        found[name].add(digest)
-    return found
+    digests = defaultdict[str, set[str]](set)
+    lines = listing.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        entry = re.fullmatch("([0-9a-f]{64})  (.+)", line)
+        if entry is None:
+            expected = "expected a sha256 and the name of a file, with two spaces between"
+            told = f"{listing}, line {number} is {line!r}: {expected}"
+            raise InputError(f"{told}. After a merge, {LIST_ANEW}")
+        digest, name = entry.groups()
+        digests[name].add(digest)
+    return digests
 
 
 def _write_digests(folder: Path, digests: Mapping[str, set[str]]) -> None:
@@ -355,12 +383,14 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     is replaced.
 
     Rows of another configuration stand beside it; one that names no configuration gives way to a
-    later one that does. Processes may record side by side. A kill leaves rows and digests of before
-    or after, never of both.
+    later one that does. A page's row replaces another number only where the command recorded with
+    it gave the same parameters, or smaller amounts. Processes may record side by side. A kill
+    leaves rows and digests of before or after, never of both.
 
     Raises:
-        InputError: where a number of all items, or of a whole run, would give way to one of fewer,
-            or of a part of it, or where nothing vouches for what is recorded; nothing is written.
+        InputError: where a number of all items, of a whole run or of other parameters would give
+            way to one of fewer, of a part of it or of these, or where nothing vouches for what is
+            recorded; nothing is written.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -373,6 +403,7 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
         merged = {}
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
+            _refuse_missing(path, digests)
             known = read_recorded(path) if path.is_file() else make_rows([])
             check_replaceable(group, known, path)
             merged[path] = _merged(group, known)
@@ -380,10 +411,8 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
             with replacing(path) as partial:
                 frame.to_parquet(partial, compression="zstd", index=False)
                 new = sha256(partial)
-                _write_digests(
-                    folder,
-                    {**digests, path.name: digests.get(path.name, set()) | {new}},
-                )
+                before = digests.get(path.name, {NOT_THERE})
+                _write_digests(folder, {**digests, path.name: before | {new}})
             digests[path.name] = {new}
             _write_digests(folder, digests)
     return list(merged)
@@ -399,13 +428,15 @@ def _merged(rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_replaceable(rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
-    """Refuse rows of fewer items, or of a part of a run, than the known ones they would replace."""
+    """Refuse rows of fewer items, of a part of a run, or of other parameters, than the known ones
+    they would replace.
+    """
     if known.empty:
         return
     both = rows.merge(known, on=list(KEY[:-1]), suffixes=("", "_known"))
     if (both["n_judged"] < both["n_judged_known"]).any():
         fault = "holds these numbers judged on more items"
-        raise InputError(f"{path} {fault}: record them all, or move it")
+        raise InputError(f"{path} {fault}: record them all, or {RECORD_ANEW}")
     for config in rows["config"].unique():
         same = rows["config"].isna() if pd.isna(config) else rows["config"] == config
         new = rows[same]
@@ -413,6 +444,7 @@ def check_replaceable(rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> No
         for whole in WHOLES:
             check = _check_parts if whole.over else _check_choice
             check(whole, new, old, path)
+    _check_parameters(both, path)
 
 
 def _check_parts(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
@@ -452,25 +484,77 @@ def _parts(whole: Whole, rows: pd.DataFrame, run: list[str]) -> pd.DataFrame:
 def _check_choice(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
     """Refuse numbers chosen from others than the known ones, where only commands say from which.
 
-    A known row without a command gives way: nothing is known of it.
+    Known rows without a command are left to `_check_parameters`.
     """
     for before, replaced in _replaced(whole, rows, known).groupby("command"):
-        grid = _given(before, whole.given)
-        if any(_given(now, whole.given) != grid for now in rows["command"].unique()):
+        grid = _grid(before, whole)
+        if any(_grid(now, whole) != grid for now in rows["command"].unique()):
             said = " ".join(f"-p {name} {value}" for name, value in grid.items())
             raise _part_of_a_run(replaced, f"chosen from {said or 'the usual grid'}", path)
 
 
+def _grid(command: Any, whole: Whole) -> dict[str, str]:
+    """What a command says such numbers are chosen from."""
+    given = _given(command)
+    return {name: given[name] for name in whole.given if name in given}
+
+
+def _check_parameters(both: pd.DataFrame, path: Path) -> None:
+    """Refuse numbers that a page made with other parameters than the known ones beside them, where
+    they differ: whatever a parameter does, it cannot lower a recorded number unseen.
+
+    A known row without a command is kept: nothing tells what made it.
+    """
+    replaces = both["config_known"].isna() | (both["config_known"] == both["config"])
+    same = np.isclose(both["value"], both["value_known"], rtol=SAME, atol=0, equal_nan=True)
+    changed = both[replaces.fillna(False) & ~same & both["command"].notna()]
+    made_by = ["command", "command_known"]
+    for (command, command_known), replaced in changed.groupby(made_by, dropna=False):
+        such = f"{path} holds numbers ({len(replaced)}), such as {_in_words(replaced.iloc[0])},"
+        kept = "and these rows would replace them by others. Nothing was recorded:"
+        if pd.isna(command_known):
+            raise InputError(f"{such} that name no command, {kept} {RECORD_ANEW}")
+        now, before = _given(command), _given(command_known)
+        for name in {**before, **now}:
+            given, known = now.get(name), before.get(name)
+            if _is_another(name, given, known):
+                made = f"made with {_told(name, known)}, not {_told(name, given)}"
+                again = f"run it so again (`{command_known} -p record True`)"
+                raise InputError(f"{such} {made}, {kept} {again}, or {RECORD_ANEW}")
+
+
+def _is_another(name: str, given: str | None, known: str | None) -> bool:
+    """Whether a parameter of a page makes other numbers, or of less, than the value known."""
+    if given == known or name in OF_KEY:
+        return False
+    if name not in NAME_NO_ROWS and (given or known or "").startswith("["):
+        return False
+    if known is None and given in ("0", "false"):  # All, or a choice that did not exist
+        return False
+    if name in AMOUNTS and given and known and f"{given}{known}".isdecimal():
+        return int(known) == 0 or 0 < int(given) < int(known)
+    return True
+
+
+def _told(name: str, value: str | None) -> str:
+    """A parameter as a command gives it."""
+    return f"no {name}" if value is None else f"-p {name} {value}"
+
+
+def _in_words(row: "pd.Series[Any]") -> str:
+    """What a row is a number of."""
+    return ", ".join(str(row[name]) for name in NAMES[2:10] if not pd.isna(row[name]))
+
+
 def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputError:
     """What is said of known rows that those of a part of their run would replace."""
-    first = replaced.iloc[0]
-    named = ", ".join(str(first[name]) for name in NAMES[2:10] if not pd.isna(first[name]))
+    named = _in_words(replaced.iloc[0])
     commands = replaced["command"].dropna()
     command = f" (`{commands.iloc[0]} -p record True`)" if len(commands) else ""
     return InputError(
         f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; "
         "these rows are of a part of it and would replace them. Nothing was recorded: "
-        f"run all of it{command}, or move the file away and record anew"
+        f"run all of it{command}, or {RECORD_ANEW}"
     )
 
 
@@ -482,11 +566,12 @@ def _fits(texts: pd.Series, pattern: str) -> Any:
     return np.array([re.fullmatch(pattern, text) is not None for text in distinct], bool)[codes]
 
 
-def _given(command: Any, names: Sequence[str]) -> dict[str, str]:
-    """The values that a command, if there is one, gives to some parameters of its page."""
+def _given(command: Any) -> dict[str, str]:
+    """The values that a command, if there is one, gives to parameters of its page."""
     words = [] if pd.isna(command) else shlex.split(command)
-    values = dict(zip(words[4::3], words[5::3], strict=False))  # repro run PAGE -p NAME VALUE …
-    return {name: values[name] for name in names if name in values}
+    if words[:2] != ["repro", "run"]:
+        return {}
+    return dict(zip(words[4::3], words[5::3], strict=False))  # repro run PAGE -p NAME VALUE …
 
 
 def recorded_rows(experiment: str) -> pd.DataFrame:
@@ -496,8 +581,7 @@ def recorded_rows(experiment: str) -> pd.DataFrame:
     Text is held as Python strings: some thirty columns then move as one whenever rows are picked.
     """
     path = results_folder() / f"{experiment}.parquet"
-    if not path.is_file() and path.name in (_read_digests(path.parent) or ()):
-        raise InputError(f"{path} is not there, but {DIGESTS} lists it. {WAYS_OUT}")
+    _refuse_missing(path, _read_digests(path.parent) or {})
     if not path.is_file():
         return _in_one_block(make_rows([]))
     _refuse_unlisted(path.parent)

@@ -119,6 +119,20 @@ def test_what_the_page_promises_inverts_the_bound(n):
     assert np.isnan(JL["promised_eps"](n, silent)) and JL["promised_eps"](n, silent + 1) < 1
 
 
+@pytest.mark.parametrize("seed", [-1, 0, 5])
+def test_distances_are_those_of_pairs_drawn_by_any_seed_and_by_numpys_own_from_zero_on(seed):
+    X = sphere(40, 8)
+    ratio = JL["change"](X, 2 * X, 50, seed)
+    assert ratio["distortion_min"] == pytest.approx(4) == ratio["distortion_max"]
+    if seed >= 0:  # As they were drawn when the rows were recorded
+        rng = np.random.default_rng(seed)
+        i = rng.integers(0, 40, 50)
+        j = (i + rng.integers(1, 40, 50)) % 40
+        Z = X[:, :3]
+        kept = np.square(Z[i] - Z[j]).sum(1) / np.square(X[i] - X[j]).sum(1)
+        assert JL["distortion"](X, Z, 50, seed) == pytest.approx(kept)
+
+
 def test_random_projection_errs_as_theory_expects_also_above_full_size():
     X = sphere(120, 24)
     for dim in (16, 64, 256):
