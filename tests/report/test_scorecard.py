@@ -140,6 +140,9 @@ def test_the_same_network_under_another_protocol_is_not_the_papers_own(floor):
     assert judged("ZHANG-S42-3", mpnet).verdict == "reproduced"
     other = rows_on("all-mpnet-base-v2", experiment="zhang_figure3")
     assert judged("ZHANG-S42-3", other).verdict == "holds here"
+    folds = rows_on("all-mpnet-base-v2", experiment="zhang_figure2_folds")
+    assert judged("ZHANG-S42-3", folds).verdict == "holds here", "the paper has a test split"
+    assert judged("ZHANG-S42-7", mpnet).verdict == "holds here", "the paper names no kernel"
 
 
 def test_who_speaks_where_and_on_what(floor):
