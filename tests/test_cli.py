@@ -19,7 +19,7 @@ from repro.cli import VERBS
 from repro.data import load
 from repro.models import SentenceEncoder
 from repro.models.backbone import Backbone
-from repro.rows import read_rows
+from repro.rows import make_rows, read_rows
 from repro.terminal import QUIET
 from repro.types import InputError, unit_rows
 
@@ -408,6 +408,32 @@ def test_a_file_of_somebody_elses_is_not_written_over(repro, write, tmp_path, se
     repro(lines["reduce"])
     repro(lines["reduce"])  # its own output may be made again
     assert np.load(thesis).shape == (8, 2)
+
+
+@pytest.mark.parametrize("kind", ["labels", "counts", "many", "table", "recorded"])
+def test_a_file_of_the_same_form_that_holds_something_else_is_not_written_over(
+    kind, repro, write, tmp_path
+):
+    output = tmp_path / "output"
+    np.save(tmp_path / "X.npy", np.eye(8, dtype=np.float32))
+    others = {"labels": np.arange(6), "counts": np.eye(3), "many": np.zeros((2, 2, 2), np.float32)}
+    if kind in others:
+        with output.open("wb") as file:
+            np.save(file, others[kind])
+        lines = [
+            f"encode --encoder repro-tiny --texts {write('t.txt', 'A horse.')} --output {output}",
+            f"reduce --method pca --dim 2 --input {tmp_path}/X.npy --output {output}",
+        ]
+    else:
+        table = pd.DataFrame({"my": [1, 2]})
+        if kind == "recorded":
+            table = make_rows([{"value": 0.5}], experiment="wang_table1")
+        table.to_parquet(output)
+        lines = [f"evaluate --encoder repro-tiny --data stsb --rows {output}"]
+    before = output.read_bytes()
+    for line in lines:
+        assert f"{output} is there and holds something else" in repro(line, ends=2).err
+        assert output.read_bytes() == before
 
 
 def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sentences, monkeypatch):

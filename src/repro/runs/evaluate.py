@@ -25,6 +25,8 @@ from repro.sets import all_texts
 from repro.types import Array, InputError, check_dim
 
 log = logging.getLogger(__name__)
+EXPERIMENT = "evaluate"
+"""What rows of an encoder call the experiment; recorded rows have names of their own."""
 METHODS: dict[type, str] = {data.ScoredPairs: "sts", data.Retrieval: "retrieval"}
 """What scores sets of a kind are called in rows, where it is not a classifier."""
 NO_REVISION = "no_revision_available"
@@ -114,7 +116,7 @@ def encoder_rows(
         where["device"] = network.backbone.device.type
     return make_rows(
         rows,
-        experiment="evaluate",
+        experiment=EXPERIMENT,
         method=method,
         backbone=name,
         dataset=task.name,
