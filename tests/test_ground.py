@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 
 from repro import paths
+from repro.book import notebook
 from repro.seeding import cpu_count, derive_seed, make_rng
+from repro.store import sha256
 from repro.types import (
     InputError,
     check_dim,
@@ -136,6 +138,12 @@ def test_json_that_cannot_be_read_is_one_error_that_names_the_file(content, reas
     assert paths.read_json(path) == {"a": [[[1.5, None]]], "é": -np.inf}
     with pytest.raises(FileNotFoundError):
         paths.read_json(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("read", [paths.read_json, sha256, notebook.read])
+def test_a_pipe_where_a_file_is_read_is_refused_and_not_waited_for(read, pipe, tmp_path):
+    with pytest.raises(InputError, match=r"note\.json .*is a pipe or a device"):
+        read(pipe(tmp_path / "note.json"))
 
 
 @pytest.mark.parametrize(

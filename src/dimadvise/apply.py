@@ -28,7 +28,7 @@ from dimadvise.coding import Deployment
 from dimadvise.files import Block, Name
 from dimadvise.source import Shard, Source
 from repro.evaluation.quantise import FLOATS
-from repro.paths import locked, replacing, writable_folder, write_text
+from repro.paths import locked, regular_file, replacing, writable_folder, write_text
 from repro.store import sealed, sha256
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
@@ -195,7 +195,7 @@ def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
     for name in (*tensors, deploy.NOTE):
         content = (advice / name).read_bytes()
         there = output / name
-        if there.exists() and there.read_bytes() == content:
+        if there.exists() and regular_file(there).read_bytes() == content:
             continue
         if there.exists():
             wanted = "nothing is overwritten, give another output"

@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -347,9 +348,24 @@ def _check_depth(value: Any) -> None:
     raise RecursionError
 
 
+def regular_file(path: Path) -> Path:
+    """The path of a file to be read; refused is a pipe or a device, for which a reader may wait for
+    ever.
+
+    Raises:
+        OSError: where nothing is. A folder is refused by whoever opens it.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(
+            f"{path} is a pipe or a device: expected a regular file, so copy it to one"
+        )
+    return path
+
+
 def read_json(path: Path, way_out: str = "write or copy it again") -> Any:
     """What a JSON file says, by `parse_json`; OSError for a file that cannot be opened."""
-    return parse_json(path.read_bytes(), str(path), way_out)
+    return parse_json(regular_file(path).read_bytes(), str(path), way_out)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

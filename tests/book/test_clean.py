@@ -190,6 +190,18 @@ def test_clean_removes_nothing_of_another_checkout_that_a_link_leads_to(
     assert str(linking / place) in said
 
 
+def test_a_pipe_among_notebooks_is_left_alone_and_named(toy, repro, pipe):
+    toy.write("notebooks/piped.md", (toy.root / "notebooks/plain.md").read_text())
+    pipes = [toy.root / "runs/x.ipynb", toy.root / "notebooks/piped.ipynb"]
+    (toy.root / "runs").mkdir()
+    for path in pipes:
+        pipe(path)
+    assert "notebooks/piped.ipynb" in repro("notebooks", ends=2).err
+    said = repro("clean").out
+    assert "runs/x.ipynb" in said and "notebooks/piped.ipynb" in said
+    assert all(path.is_fifo() for path in pipes)
+
+
 def test_git_ignores_the_notebooks_that_are_made_and_no_others():
     lines = (project_root() / ".gitignore").read_text(encoding="utf-8").splitlines()
     ignored = {line for line in lines if line.startswith("notebooks/")}

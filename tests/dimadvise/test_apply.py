@@ -448,6 +448,15 @@ def test_the_map_lies_beside_the_shards_and_is_taken_for_no_vectors(case):
         apply(vectors, advice, output, level="float32")
 
 
+@pytest.mark.parametrize("name", [MANIFEST, deploy.NOTE, deploy.WEIGHTS])
+def test_a_pipe_in_an_output_is_refused_and_not_waited_for(case, name, pipe):
+    _, _, (vectors, advice, output) = case
+    apply(vectors, advice, output)
+    pipe(output / name)
+    with pytest.raises(InputError, match=rf"{name} .*is a pipe or a device"):
+        apply(vectors, advice, output)
+
+
 def test_vectors_of_another_column_replace_none(case, tmp_path):
     X, _, (_, advice, output) = case
     table = tmp_path / "X.parquet"
