@@ -57,7 +57,7 @@ def home() -> Path:
     folder).
     """
     if os.environ.get("REPRO_HOME"):  # set but empty means unset, as in a shell
-        return Path(os.path.expanduser(os.environ["REPRO_HOME"])).resolve()
+        return resolved(Path(os.path.expanduser(os.environ["REPRO_HOME"])))
     try:
         return project_root() / ".repro"
     except InputError:
@@ -82,7 +82,7 @@ def _folder_named_by(variable: str, holds: str) -> Path | None:
     folder = Path(os.path.expanduser(value))
     if not folder.is_absolute() and not folder.is_dir():
         folder = project_root() / folder
-    folder = folder.resolve()
+    folder = resolved(folder)
     if not folder.is_dir():
         raise InputError(
             f"{variable} is {value!r}, which is not a folder: point it at {holds} or unset it"
@@ -90,9 +90,20 @@ def _folder_named_by(variable: str, holds: str) -> Path | None:
     return folder
 
 
+def resolved(path: Path) -> Path:
+    """The place that a path leads to, there or not; links that lead in a circle are refused."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            way_out = "name another place, or mend the link"
+            raise InputError(f"{path} is a link that leads in a circle: {way_out}") from None
+    return path.resolve()
+
+
 def inside(folder: Path, name: str) -> Path:
     """Resolve `name` under `folder`, refusing a path that leaves it."""
-    path = (folder / name).resolve()
+    path = resolved(folder / name)
     if not path.is_relative_to(folder.resolve()):
         raise InputError(f"{name!r} leads outside {folder}: name a file below that folder")
     return path
@@ -147,7 +158,7 @@ def writable_folder(path: Path) -> Path:
     """The folder that an output's name stands for, links followed; refuses what is there and is no
     folder.
     """
-    real = Path(os.path.realpath(path))
+    real = resolved(path)
     there = next(place for place in (real, *real.parents) if place.exists())
     if not there.is_dir():
         raise InputError(f"{there} is not a folder: give the name of one, there already or not")

@@ -81,7 +81,7 @@ class Store:
     """The artefacts under one folder."""
 
     def __init__(self, home: Path | None = None) -> None:
-        self.home = (home or paths.home()).resolve()
+        self.home = paths.resolved(home or paths.home())
 
     def folder(self, kind: str, key: str) -> Path:
         """Where the artefact is, or would be.
