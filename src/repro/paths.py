@@ -328,20 +328,33 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             _remove(partial)
 
 
-def parse_json(text: str | bytes, where: str, way_out: str) -> Any:
-    """What JSON says; an InputError tells `where` it stands and the `way_out` if it cannot be read.
+def parse_json(text: str | bytes, where: str, way_out: str, **options: Any) -> Any:
+    """What JSON says, by `options` of `json.loads`; an InputError tells `where` it stands and the
+    `way_out` if it cannot be read.
 
     Refused are bytes that are no UTF-8, text that is no JSON, a number of thousands of digits, and
     values in more than `DEEPEST` levels, on which whatever walks through them runs out of stack.
     """
     try:
-        value = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        value = json.loads(text if isinstance(text, str) else text.decode("utf-8"), **options)
         _check_depth(value)
     except RecursionError:
         raise InputError(f"{where} is not valid JSON (nested too deeply): {way_out}") from None
     except ValueError as error:
         raise InputError(f"{where} is not valid JSON ({error}): {way_out}") from None
     return value
+
+
+def fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object in JSON, for the `object_pairs_hook` of `json.loads`; ValueError for
+    a name that occurs twice.
+    """
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the field {repeated!r} occurs twice")
+    return fields
 
 
 def _check_depth(value: Any) -> None:

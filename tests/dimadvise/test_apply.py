@@ -490,6 +490,22 @@ def test_ids_of_64_bits_are_carried_with_and_without_a_sign(case, tmp_path):
         assert written == ids
 
 
+def test_ids_that_begin_in_a_later_row_are_carried_or_it_is_said_that_none_are(
+    case, tmp_path, capsys
+):
+    X, _, (_, advice, _) = case
+    plain = [f'{{"v": {row.tolist()}, "of": {{"id": 0}}}}\n' for row in X[:3]]
+    for name, spelt, written in (("read", '"n3"', ["n3"]), ("left", "[3]", None)):
+        last = f'{{"v": {X[3].tolist()}, "Id" : {spelt}}}\n'
+        (tmp_path / f"{name}.jsonl").write_text("".join([*plain, last]))
+        apply(tmp_path / f"{name}.jsonl", advice, tmp_path / name)
+        ids = tmp_path / name / "part-00000.ids.parquet"
+        assert ids.exists() == (written is not None)
+        assert ("no ids are written: 'Id' of" in capsys.readouterr().out) == (written is None)
+        if written is not None:
+            assert pq.read_table(ids)["id"].to_pylist() == [None, None, None, *written]
+
+
 def test_ids_that_name_no_row_are_refused_with_theirs(case, tmp_path):
     X, _, (_, advice, output) = case
     for wrong in ("1.5", '"\\ud83d"', "[1]", "1" + 30 * "0"):

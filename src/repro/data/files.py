@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from repro.paths import inside, is_out_of_memory, parse_json, read_json
+from repro.paths import fields_once, inside, is_out_of_memory, parse_json, read_json
 from repro.sets import WordVectors
 from repro.types import InputError
 
@@ -274,9 +274,10 @@ def _json_lines(path: Path) -> Iterator[RawRow]:
         if not line.strip():
             continue
         wanted = "expected one JSON object on each line"
-        record = parse_json(line, f"{path} line {number}", wanted)
+        where = f"{path} line {number}"
+        record = parse_json(line, where, wanted, object_pairs_hook=fields_once)
         if not isinstance(record, dict):
-            raise InputError(f"{path} line {number} is {line[:40]!r}: {wanted}")
+            raise InputError(f"{where} is {line[:40]!r}: {wanted}")
         if not names:
             names = list(record)
             yield number, names
