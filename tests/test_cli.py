@@ -445,6 +445,21 @@ def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sente
     assert "threads is 9999: expected 1 to 1024" in said
 
 
+def test_another_number_of_threads_is_another_network(
+    repro, write, tmp_path, sentences, monkeypatch
+):
+    monkeypatch.setattr("repro.verbs_training._make_network", Mock(side_effect=InputError("made")))
+    keys = []
+    monkeypatch.setattr(
+        "repro.verbs_training.refuse_foreign", lambda _, key, **told: keys.append(key)
+    )
+    corpus = write("corpus.txt", *sentences)
+    for threads in (1, 2, 1):
+        line = f"pretrain --corpus {corpus} --output {tmp_path}/mini --batch-size 64"
+        repro(f"{line} --threads {threads}", ends=2)
+    assert keys[0] == keys[2] != keys[1]
+
+
 def test_pretrain_overwrites_no_other_network_and_no_edited_file(
     repro, write, tmp_path, sentences, monkeypatch
 ):
