@@ -506,6 +506,30 @@ def test_ids_that_begin_in_a_later_row_are_carried_or_it_is_said_that_none_are(
             assert pq.read_table(ids)["id"].to_pylist() == [None, None, None, *written]
 
 
+def test_a_wrong_number_of_ids_is_told_and_no_file_is_named_that_was_left_aside(
+    case, tmp_path, capsys
+):
+    X, _, (_, advice, _) = case
+    np.savez(tmp_path / "short.npz", v=X, ids=np.arange(len(X) - 1))
+    apply(tmp_path / "short.npz", advice, tmp_path / "short")
+    assert "'ids' of" in (told := capsys.readouterr().out)
+    assert "does not hold a whole number or a text for each row" in told
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    parquet_of_ids = pa.table({"id": list(range(len(X) - 1))})
+    pq.write_table(parquet_of_ids, folder / "ids.parquet")
+    np.save(folder / "part-1.npy", X)
+    apply(folder, advice, tmp_path / "out")
+    assert f"{len(X):,} rows of part-1.npy in 1 shard" in capsys.readouterr().out
+
+
+def test_a_column_of_what_has_none_is_refused(case):
+    _, _, (vectors, advice, output) = case
+    with pytest.raises(InputError, match=r"--column zzz: .*X\.npy has no columns by name"):
+        apply(vectors, advice, output, column="zzz")
+    assert not output.exists()
+
+
 def test_ids_that_name_no_row_are_refused_with_theirs(case, tmp_path):
     X, _, (_, advice, output) = case
     for wrong in ("1.5", '"\\ud83d"', "[1]", "1" + 30 * "0"):
