@@ -34,6 +34,8 @@ ASSETS = PACKAGE / "assets"
 BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
 TABLES = PACKAGE / "papers"  # of claims, a file a document
+LONGEST_NAME = 216
+"""Bytes of an output's name; file systems take 255, of which its partial name needs up to 39."""
 DEEPEST = 100
 """Levels of lists and objects in JSON that is read; no file of ours or of a network has ten."""
 
@@ -119,10 +121,11 @@ def disk_full_explained(place: Path) -> Iterator[None]:
             raise
         there = next(folder for folder in place.parents if folder.exists())
         free = shutil.disk_usage(there).free / 1e6
+        is_stored = place.is_relative_to(home())
+        elsewhere = "set REPRO_HOME to another disk" if is_stored else "name an output on another"
         raise InputError(
-            f"the disk of {there} is full ({free:.0f} MB free): free some space or "
-            "set REPRO_HOME to "
-            "another disk, then run the same command again; what was finished is kept"
+            f"the disk of {there} is full ({free:.0f} MB free): free some space or {elsewhere}, "
+            "then run the same command again; what was finished is kept"
         ) from error
 
 
@@ -142,9 +145,12 @@ def _is_disk_full(error: Exception) -> bool:
 
 def writable_file(path: Path, *inputs: Path | str) -> Path:
     """The file that an output's name stands for, links followed; refuses what renaming over it
-    would destroy.
+    would destroy, and a name too long to be written under a partial one.
     """
     real = Path(os.path.realpath(path))
+    if (length := len(os.fsencode(real.name))) > LONGEST_NAME:
+        wanted = f"expected at most {LONGEST_NAME}"
+        raise InputError(f"the name {real.name} has {length} bytes: {wanted}")
     if real.exists() and any(os.path.exists(each) and real.samefile(each) for each in inputs):
         raise InputError(f"the output {path} is an input: expected another file")
     writable_folder(real.parent)
