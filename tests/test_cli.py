@@ -436,6 +436,23 @@ def test_a_file_of_the_same_form_that_holds_something_else_is_not_written_over(
         assert output.read_bytes() == before
 
 
+def test_texts_from_a_pipe_by_its_name_are_refused_as_such(repro, pipe, tmp_path):
+    texts = pipe(tmp_path / "texts.txt")
+    for line in ("encode --encoder repro-tiny --texts", "evaluate --encoder repro-tiny --data"):
+        more = f"--output {tmp_path}/X.npy" if "encode " in line else ""
+        said = repro(f"{line} {texts} {more}", ends=2).err
+        assert f"{texts} is a pipe or a device: expected a regular file" in said
+
+
+def test_a_place_for_scores_that_is_no_folder_is_refused_before_the_work(
+    repro, write, pairs, monkeypatch
+):
+    monkeypatch.setattr("repro.runs.evaluate.encoder_rows", Mock(side_effect=AssertionError))
+    taken = write("taken", "mine")
+    said = repro(f"evaluate --encoder repro-tiny --data {pairs} --mteb {taken}", ends=2).err
+    assert f"{taken} is not a folder" in said
+
+
 def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sentences, monkeypatch):
     corpus = write("corpus.txt", *sentences)
     said = repro(f"pretrain --corpus {corpus} --output mini --threads 99999", ends=2).err

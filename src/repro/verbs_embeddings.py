@@ -15,7 +15,14 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from repro.paths import is_out_of_memory, read_matrix, replacing, writable_file, write_matrix
+from repro.paths import (
+    is_out_of_memory,
+    read_matrix,
+    replacing,
+    writable_file,
+    writable_folder,
+    write_matrix,
+)
 from repro.settings import Pooling
 from repro.terminal import Menu, complain, say
 from repro.types import Array, DataSource, InputError, check_dim
@@ -222,6 +229,8 @@ def evaluate(asked: Evaluation) -> int:
     if asked.rows is not None:
         writable_file(asked.rows, asked.data)
         _refuse_others(asked.rows, _is_rows)
+    if asked.mteb is not None:
+        writable_folder(asked.mteb)
     judged = load_task(
         asked.data,
         asked.task,

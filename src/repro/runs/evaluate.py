@@ -211,7 +211,7 @@ def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
     results = [path for path in files if path.name != "model_meta.json"]
     texts = {path: json.dumps(content, indent=1) for path, content in files.items()}
     for path, text in texts.items():
-        ours = path not in results and path.exists() and path.read_text(encoding="utf-8") == text
+        ours = path not in results and path.is_file() and path.read_text(encoding="utf-8") == text
         if path.exists() and not ours:
             raise InputError(f"{path} is there already: give another folder, or move it away")
     for path, text in texts.items():
