@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -224,7 +225,7 @@ def evaluate(asked: Evaluation) -> int:
     single pass.
     """
     from repro.data import column_names, default_source
-    from repro.runs.evaluate import encoder_rows, load_task, write_mteb
+    from repro.runs.evaluate import encoder_rows, load_task, refuse_written, write_mteb
 
     if asked.rows is not None:
         writable_file(asked.rows, asked.data)
@@ -244,6 +245,8 @@ def evaluate(asked: Evaluation) -> int:
     how: dict[str, Any] = {"readout": "encoder" if line else asked.readout, "line": line}
     for name in ("dims", "layers", "aggregate", "protocol", "seed"):
         how[name] = getattr(asked, name)
+    if asked.mteb is not None:
+        how["check"] = partial(refuse_written, folder=asked.mteb)
     frame = encoder_rows(network, asked.encoder, judged, **how).assign(text=asked.text)
     say(
         f"{asked.encoder} on {asked.data} ({frame['data_source'].iloc[0]}, "
@@ -258,8 +261,8 @@ def evaluate(asked: Evaluation) -> int:
         layer = f"layer {row.layer:>3}  " if asked.layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if asked.rows is not None:
-        with replacing(asked.rows) as partial:
-            frame.to_parquet(partial, compression="zstd", index=False)
+        with replacing(asked.rows) as file:
+            frame.to_parquet(file, compression="zstd", index=False)
     if asked.mteb is not None:
         split = getattr(judged.judged, "split", "test")
         written = write_mteb(frame, asked.mteb, split)
