@@ -105,7 +105,7 @@ class TokenisedCorpus:
     @cached_property
     def has_word(self) -> NDArray[np.bool_]:
         """Whether each sentence has a known word (n,), without which it has no loss."""
-        special = [self.tokenizer.token_to_id(name) for name in SPECIAL]
+        special = np.array([self.tokenizer.token_to_id(name) for name in SPECIAL])
         return np.add.reduceat(~np.isin(self.ids, special), self.starts[:-1]) > 0
 
     def sentences(self, rows: Ids) -> list[NDArray[np.uint16]]:
