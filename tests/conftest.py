@@ -6,10 +6,11 @@ import gzip
 import json
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -348,6 +349,25 @@ def half_written(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
         return partial
 
     return write
+
+
+@pytest.fixture
+def pipe() -> Iterator[Callable[[Path], Path]]:
+    """Make a pipe that nobody writes to; whoever waits for it is told so after ten seconds."""
+
+    def waited(number: int, frame: object) -> None:
+        raise AssertionError("a pipe was waited for")
+
+    def make(path: Path) -> Path:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        signal.alarm(10)
+        return path
+
+    before = signal.signal(signal.SIGALRM, waited)
+    yield make
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from repro.cli import VERBS
 from repro.data import load
 from repro.models import SentenceEncoder
 from repro.models.backbone import Backbone
-from repro.rows import read_rows
+from repro.rows import make_rows, read_rows
 from repro.terminal import QUIET
 from repro.types import InputError, unit_rows
 
@@ -112,7 +112,10 @@ ONLY_BY = "is not read by the objective"
         (f"{ON_PAIRS} --task classification", "has no labels"),
         (f"{ON_PAIRS} --rows {{tmp}}", "is a folder"),
         ("evaluate --encoder {tiny} --data stsb --source local", "REPRO_DATA is not set"),
-        ("encode --encoder {tiny} --texts {pairs} --output " + "x" * 300, "File name too long"),
+        (
+            "encode --encoder {tiny} --texts {pairs} --output " + "x" * 300,
+            "bytes: expected at most 216",
+        ),
         ("encode --encoder {tiny} --texts {pairs} --output {tmp}/o --dim 33", "dim is 33"),
         (
             "encode --encoder {tiny} --texts {pairs} --output {pairs}",
@@ -410,6 +413,49 @@ def test_a_file_of_somebody_elses_is_not_written_over(repro, write, tmp_path, se
     assert np.load(thesis).shape == (8, 2)
 
 
+@pytest.mark.parametrize("kind", ["labels", "counts", "many", "table", "recorded"])
+def test_a_file_of_the_same_form_that_holds_something_else_is_not_written_over(
+    kind, repro, write, tmp_path
+):
+    output = tmp_path / "output"
+    np.save(tmp_path / "X.npy", np.eye(8, dtype=np.float32))
+    others = {"labels": np.arange(6), "counts": np.eye(3), "many": np.zeros((2, 2, 2), np.float32)}
+    if kind in others:
+        with output.open("wb") as file:
+            np.save(file, others[kind])
+        lines = [
+            f"encode --encoder repro-tiny --texts {write('t.txt', 'A horse.')} --output {output}",
+            f"reduce --method pca --dim 2 --input {tmp_path}/X.npy --output {output}",
+        ]
+    else:
+        table = pd.DataFrame({"my": [1, 2]})
+        if kind == "recorded":
+            table = make_rows([{"value": 0.5}], experiment="wang_table1")
+        table.to_parquet(output)
+        lines = [f"evaluate --encoder repro-tiny --data stsb --rows {output}"]
+    before = output.read_bytes()
+    for line in lines:
+        assert f"{output} is there and holds something else" in repro(line, ends=2).err
+        assert output.read_bytes() == before
+
+
+def test_texts_from_a_pipe_by_its_name_are_refused_as_such(repro, pipe, tmp_path):
+    texts = pipe(tmp_path / "texts.txt")
+    for line in ("encode --encoder repro-tiny --texts", "evaluate --encoder repro-tiny --data"):
+        more = f"--output {tmp_path}/X.npy" if "encode " in line else ""
+        said = repro(f"{line} {texts} {more}", ends=2).err
+        assert f"{texts} is a pipe or a device: expected a regular file" in said
+
+
+def test_a_place_for_scores_that_is_no_folder_is_refused_before_the_work(
+    repro, write, pairs, monkeypatch
+):
+    monkeypatch.setattr("repro.runs.evaluate.encoder_rows", Mock(side_effect=AssertionError))
+    taken = write("taken", "mine")
+    said = repro(f"evaluate --encoder repro-tiny --data {pairs} --mteb {taken}", ends=2).err
+    assert f"{taken} is not a folder" in said
+
+
 def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sentences, monkeypatch):
     corpus = write("corpus.txt", *sentences)
     said = repro(f"pretrain --corpus {corpus} --output mini --threads 99999", ends=2).err
@@ -417,6 +463,21 @@ def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sente
     monkeypatch.setenv("REPRO_THREADS", "9999")
     said = repro(f"pretrain --corpus {corpus} --output mini", ends=2).err
     assert "threads is 9999: expected 1 to 1024" in said
+
+
+def test_another_number_of_threads_is_another_network(
+    repro, write, tmp_path, sentences, monkeypatch
+):
+    monkeypatch.setattr("repro.verbs_training._make_network", Mock(side_effect=InputError("made")))
+    keys = []
+    monkeypatch.setattr(
+        "repro.verbs_training.refuse_foreign", lambda _, key, **told: keys.append(key)
+    )
+    corpus = write("corpus.txt", *sentences)
+    for threads in (1, 2, 1):
+        line = f"pretrain --corpus {corpus} --output {tmp_path}/mini --batch-size 64"
+        repro(f"{line} --threads {threads}", ends=2)
+    assert keys[0] == keys[2] != keys[1]
 
 
 def test_pretrain_overwrites_no_other_network_and_no_edited_file(
@@ -558,7 +619,7 @@ def test_a_folder_in_beirs_form_is_searched(beir, evaluated, repro, tiny):
 
 
 def test_scores_are_written_as_mtebs_cache_has_them_an_experiment_a_size_and_layer(
-    pairs, beir, evaluated, repro, tiny, tmp_path
+    pairs, beir, evaluated, repro, tiny, tmp_path, monkeypatch
 ):
     line = f"--encoder {tiny} --data {pairs} --pooling mean --layers 1 2 --dims 32 8"
     _, frame = evaluated(f"{line} --mteb {tmp_path}/cache")
@@ -576,8 +637,10 @@ def test_scores_are_written_as_mtebs_cache_has_them_an_experiment_a_size_and_lay
         meta = json.loads((place / "model_meta.json").read_text())
         reading = {"dim": row.dim, "layer": row.layer, "reading": "mean pooling"}
         assert meta["experiment_kwargs"] == reading
-    again = repro(f"evaluate {line} --mteb {tmp_path}/cache", ends=2)
-    assert "mine.json is there already" in again.err
+    with monkeypatch.context() as patched:
+        patched.setattr(SentenceEncoder, "encode_layers", Mock(side_effect=AssertionError))
+        again = repro(f"evaluate {line} --mteb {tmp_path}/cache", ends=2)
+    assert "mine.json is there already" in again.err, "before the work"
     (place / "mine.json").unlink()
     (place / "model_meta.json").write_text("mine")
     again = repro(f"evaluate {line} --mteb {tmp_path}/cache", ends=2)

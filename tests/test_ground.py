@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from repro import paths
+from repro.book import notebook
 from repro.seeding import cpu_count, derive_seed, make_rng
+from repro.store import sha256
 from repro.types import (
     InputError,
     check_dim,
@@ -151,6 +153,26 @@ def test_json_that_cannot_be_read_is_one_error_that_names_the_file(content, reas
     assert paths.read_json(path) == {"a": [[[1.5, None]]], "é": -np.inf}
     with pytest.raises(FileNotFoundError):
         paths.read_json(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("below", ["", "/folder"])
+@pytest.mark.parametrize("variable", ["REPRO_HOME", "REPRO_DATA", "REPRO_HUB"])
+def test_a_place_that_is_a_link_in_a_circle_is_refused_in_a_sentence(
+    variable, below, tmp_path, monkeypatch
+):
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setenv(variable, f"{tmp_path}/loop{below}")
+    places = {"REPRO_HOME": paths.home, "REPRO_DATA": paths.data_folder}
+    with pytest.raises(InputError, match=f"loop{below} is a link that leads in a circle"):
+        places.get(variable, paths.hub_folder)()
+    with pytest.raises(InputError, match=f"loop{below} is a link that leads in a circle"):
+        paths.writable_folder(tmp_path / f"loop{below}")
+
+
+@pytest.mark.parametrize("read", [paths.read_json, sha256, notebook.read])
+def test_a_pipe_where_a_file_is_read_is_refused_and_not_waited_for(read, pipe, tmp_path):
+    with pytest.raises(InputError, match=r"note\.json .*is a pipe or a device"):
+        read(pipe(tmp_path / "note.json"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from filelock import Timeout
 
-from repro.paths import locked, replacing, replacing_folder
+from repro.paths import locked, replacing, replacing_folder, writable_file
 from repro.types import InputError
 
 DEAD = 999_999_999  # no process has that number
@@ -70,6 +70,26 @@ def test_what_is_no_regular_file_is_never_renamed_over(make, tmp_path):
     with pytest.raises(InputError, match=said), replacing(path) as partial:
         partial.write_text("new")
     assert os.lstat(path) == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_name_that_is_too_long_for_a_partial_one_is_refused_before_the_work(tmp_path):
+    longest = tmp_path / ("é" * 108)
+    writable_file(longest)
+    with replacing(longest) as partial:
+        partial.write_text("new")
+    for length in (217, 255, 256, 300):
+        with pytest.raises(InputError, match=f"has {length} bytes: expected at most 216"):
+            writable_file(tmp_path / ("a" * length))
+
+
+def test_a_full_disk_is_told_with_what_would_change_it(tmp_path, repro_home):
+    for place, way_out in (
+        (tmp_path / "X.npy", "name an output on another"),
+        (repro_home / "things" / "X.npy", "set REPRO_HOME to another disk"),
+    ):
+        told = rf"is full .*: free some space or {way_out}"
+        with pytest.raises(InputError, match=told), replacing(place):
+            raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_link_is_followed_and_stays_one(tmp_path):

@@ -27,8 +27,9 @@ from dimadvise import deploy
 from dimadvise.coding import Deployment
 from dimadvise.files import Block, Name
 from dimadvise.source import Shard, Source
+from dimadvise.vectors import refuse_unread_column
 from repro.evaluation.quantise import FLOATS
-from repro.paths import locked, replacing, writable_folder, write_text
+from repro.paths import locked, regular_file, replacing, writable_folder, write_text
 from repro.store import sealed, sha256
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
@@ -60,6 +61,7 @@ def apply(
     check_dim(rows_per_shard, what="rows_per_shard")
     if output.is_dir() and vectors.is_dir() and output.samefile(vectors):
         raise InputError(f"the output {output} is the input: expected another folder")
+    refuse_unread_column(column, vectors)
     deployment, source = _at_level(deploy.read(advice), level), Source.opened(vectors, column)
     rows, width = source.vectors.shape
     if width != len(deployment.transform.matrix):
@@ -69,7 +71,7 @@ def apply(
             "vectors of the same encoder"
         )
     if unread := source.vectors.unread_ids:
-        told = "does not hold whole numbers or texts in every file"
+        told = "does not hold a whole number or a text for each row of every file"
         say(f"no ids are written: {unread!r} of {vectors} {told}")
     weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
@@ -91,8 +93,9 @@ def apply(
         raise InputError(
             f"{output} is being written by another process: wait for it, or give another output"
         ) from None
-    made_of = ", ".join(name for name, _, _ in source.files[:3])
-    more = ", …" * (len(source.files) > 3)
+    names = source.vectors.files or [name for name, _, _ in source.files]
+    made_of = ", ".join(names[:3])
+    more = ", …" * (len(names) > 3)
     say(f"{output}: {rows:,} rows of {made_of}{more} in {_counted(shards, 'shard')}")
 
 
@@ -195,7 +198,7 @@ def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
     for name in (*tensors, deploy.NOTE):
         content = (advice / name).read_bytes()
         there = output / name
-        if there.exists() and there.read_bytes() == content:
+        if there.exists() and regular_file(there).read_bytes() == content:
             continue
         if there.exists():
             wanted = "nothing is overwritten, give another output"

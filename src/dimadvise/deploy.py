@@ -19,11 +19,11 @@ from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from dimadvise.coding import Deployment, Vectors
-from dimadvise.files import MAPS, read_json
+from dimadvise.files import MAPS
 from dimadvise.indices import faiss_factory, index_of
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import FLOATS, Codebook
-from repro.paths import replacing, writable_folder, write_text
+from repro.paths import read_json, replacing, writable_folder, write_text
 from repro.store import sealed, sha256, unchanged
 from repro.types import InputError
 
@@ -163,17 +163,13 @@ def read_sealed(path: Path) -> dict[str, Any]:
     Raises:
         InputError: for anything else, such as a note that has no seal or was changed.
     """
-    note = read_json(path.read_bytes(), str(path))
+    note = read_json(path)
     if not isinstance(note, dict):
         raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
     if "seal" not in note:
         missing = "has no seal: it was written by no advice, or changed since"
         raise InputError(f"{path} {missing}; copy the whole folder again, or give another one")
-    try:
-        as_sealed = unchanged(note)
-    except RecursionError:  # What is nested so deeply that no digest can be taken was never sealed.
-        as_sealed = False
-    if not as_sealed:
+    if not unchanged(note):
         raise InputError(
             f"{path} has changed since it was written: copy the whole folder again, "
             "or write a new one"

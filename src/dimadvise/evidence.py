@@ -148,6 +148,9 @@ class Pairs(Evidence):
         confidence: float,
     ) -> tuple[Array, Retention]:
         """Spearman correlations (P,) and shares of the first."""
+        if (outcomes[0] == outcomes[0, 0]).all():
+            alike = f"all {self.items} pairs have the cosine {outcomes[0, 0]:.4g}"
+            raise InputError(f"{alike}: nothing to rank by, so give other pairs")
         found = spearman_influence(outcomes, self.grades)
         links = folds.same_of(np.stack([self.first, self.second], axis=1))
         return found.scores, share_bounds(found, links, confidence=confidence)

@@ -97,6 +97,7 @@ class Vectors(ABC):
     kind: str  # of its numbers, such as float16
     id_column: str = ""  # that names the rows, where there is one
     unread_ids: str = ""  # another by such a name, of values that are no ids here
+    files: Sequence[str] = ()  # names of those that hold the rows, where there are several
 
     def take(self, rows: Any) -> Block:
         """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D)

@@ -10,7 +10,7 @@ import numpy as np
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from dimadvise.honesty import refuse_packed_bits
 from dimadvise.request import Request
-from dimadvise.vectors import Shards, Vectors, in_memory, open_vectors
+from dimadvise.vectors import Shards, Vectors, in_memory, open_vectors, refuse_unread_column
 from repro import data
 from repro.data import column_names
 from repro.data.files import ENDINGS, NOTHING, Table, ending, filled_lines
@@ -69,6 +69,9 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
         _refuse("--queries", request, ("queries_column",))
     else:
         asked = _opened(queries, request.queries_column or request.column, "queries")
+    files = [Path(each) for each in (vectors, queries) if isinstance(each, str | Path)]
+    if files:
+        refuse_unread_column(request.column, *files)
     X = _opened(vectors, request.column, "vectors")
     refuse_packed_bits(X)
     return from_matrix(
@@ -168,7 +171,11 @@ def from_matrix(
 def _graded(table: Table, n: int) -> Pairs:
     """Graded pairs of n rows."""
     grades = np.array(table.numbers("score"))
-    return Pairs(_rows(table, "row1", n), _rows(table, "row2", n), grades)
+    first, second = _rows(table, "row1", n), _rows(table, "row2", n)
+    if len(first) and (first == second).all():
+        alike = "pairs each row with itself, whose cosine is 1 in any size"
+        raise InputError(f"{table.path} {alike}: expected pairs of two rows")
+    return Pairs(first, second, grades)
 
 
 def _classed(labels: Path | Sequence[str], columns: Mapping[str, str], X: Vectors) -> Classes:

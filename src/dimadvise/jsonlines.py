@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dimadvise.columns import chosen, hint, naming
+from dimadvise.columns import NAMING, chosen, hint, naming
 from dimadvise.files import JSON_NUMBERS, Name, Rows, Vectors, read_json
 from repro.data.files import read_lines
+from repro.paths import fields_once
 from repro.types import InputError
 
 A_LINE_EACH = "expected one vector, or one object with a vector, on each line"
+NAMED = re.compile(rf'"({"|".join(NAMING)})"\s*:'.encode(), re.IGNORECASE)
+"""What a line has in it where a field may name rows."""
 BASE64 = re.compile(r"[A-Za-z0-9+/]{80,}={0,2}")
 
 
@@ -27,6 +30,7 @@ class JsonLines(Vectors):
     def __init__(self, path: Path, column: str) -> None:
         """Open a field of numbers, by default the only one that the first line has."""
         self.name, self.file = str(path), _plain_lines(path)
+        self.named_row: dict[str, Any] = {}
         self.starts = self._starts()
         if not len(self.starts):
             raise InputError(f"{path} is empty: {A_LINE_EACH}")
@@ -37,11 +41,12 @@ class JsonLines(Vectors):
             tips = hint(self.name, column, {name: _content(each) for name, each in first.items()})
             where = f"{path} line 1"
             self.column = chosen(column, lists, list(first), where, "a list of numbers", tips)
-            # The first row may have none where others do
-            nameable = [name for name, value in first.items() if _names_a_row(value)]
-            self.id_column = naming([name for name in nameable if name != self.column])
+            # The first row may have no name where others do
+            others = {name: each for name, each in self.named_row.items() if name != self.column}
+            nameable = [name for name, value in others.items() if _names_a_row(value)]
+            self.id_column = naming(nameable)
             if not self.id_column:
-                self.unread_ids = naming([name for name in first if name != self.column])
+                self.unread_ids = naming(list(others))
         self.shape = len(self.starts), len(self._vector(0))
 
     def ids(self, start: int, stop: int) -> list[Name]:
@@ -74,7 +79,8 @@ class JsonLines(Vectors):
     def _json(self, row: int) -> Any:
         self.file.seek(int(self.starts[row]))
         where = f"{self.name} row {row}"
-        return read_json(self.file.readline(), where, A_LINE_EACH, parse_int=_whole_number)
+        reading = {"parse_int": _whole_number, "object_pairs_hook": fields_once}
+        return read_json(self.file.readline(), where, A_LINE_EACH, **reading)
 
     def _starts(self) -> Rows:
         """Where each line that is not blank begins."""
@@ -82,8 +88,21 @@ class JsonLines(Vectors):
         for line in self.file:
             if not line.isspace():
                 starts.append(place)
+                if not self.named_row and NAMED.search(line):
+                    self.named_row = _row_with_a_name(line)
             place += len(line)
         return np.array(starts, np.int64)
+
+
+def _row_with_a_name(line: bytes) -> dict[str, Any]:
+    """The object on a line if a field of it may name rows, not a field within another; else
+    nothing.
+    """
+    with suppress(InputError):
+        record = read_json(line, "the line", parse_int=_whole_number)
+        if isinstance(record, dict) and naming(list(record)):
+            return record
+    return {}
 
 
 def _plain_lines(path: Path) -> Any:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dimadvise.files import read_json
-from repro.paths import ASSETS
+from repro.paths import ASSETS, read_json
 from repro.types import Array, InputError, check_same_length
 
 # Ρ: predicted correlation; k: neighbours kept
@@ -151,7 +150,7 @@ class Measured:
 def read_measured(path: Path = ASSET) -> Measured:
     """The numbers in the package."""
     try:
-        found = read_json(path.read_bytes(), str(path))
+        found = read_json(path)
         calibrations = {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()}
         errors = tuple(RuleError(**error) for error in found["errors"])
         where = (

@@ -34,6 +34,11 @@ class Parquet(Vectors):
         self.name = str(path)
         with self._damage_told():
             self.file = pq.ParquetFile(path, memory_map=True)
+        names = self.file.schema_arrow.names
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            wanted = "expected every column once"
+            raise InputError(f"{path}: the column {repeated!r} occurs twice; {wanted}")
         types = {field.name: field.type for field in self.file.schema_arrow}
         counts = [self.file.metadata.row_group(g).num_rows for g in range(self.file.num_row_groups)]
         self.starts = np.cumsum([0, *counts])

@@ -85,6 +85,14 @@ def open_vectors(path: Path, column: str = "") -> Vectors:
         return FORMS[form](path, column)
 
 
+def refuse_unread_column(column: str, *paths: Path) -> None:
+    """Refuse the name of a column where none of the files has columns or arrays by name."""
+    forms = {form_of(file) for path in paths for file in files_of(path)}
+    if column and not forms.intersection(NAMED):
+        told = ", ".join(map(str, paths))
+        raise InputError(f"--column {column}: {told} has no columns by name; leave it out")
+
+
 def files_of(path: Path) -> list[Path]:
     """The files that vectors are read from: the file itself, or those of a folder in their
     order.
@@ -127,6 +135,7 @@ def _folder(path: Path, column: str) -> Vectors:
         names = ", ".join(file.name for file, _ in others[:3])
         log.warning("%s: %d files without a matrix are left aside: %s", path, len(others), names)
     whole = Shards([vectors for _, vectors in shards], str(path))
+    whole.files = [file.name for file, _ in shards]
     whole.name_rows(_ids_beside([file for file, _ in others], whole.shape[0]))
     return whole
 
@@ -290,6 +299,9 @@ FORMS: dict[str, Callable[[Path, str], Vectors]] = {
     ".ndjson.gz": JsonLines,
 }
 """What is read, by its ending in small letters."""
+
+NAMED = (".npz", ".safetensors", ".parquet", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""Forms of which a column or an array can be chosen by its name."""
 
 _HDF5 = "save each matrix by itself, np.save('train.npy', h5py.File('{path}')['train'][:])"
 _TEXT = (

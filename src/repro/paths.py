@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -33,6 +34,8 @@ ASSETS = PACKAGE / "assets"
 BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
 TABLES = PACKAGE / "papers"  # of claims, a file a document
+LONGEST_NAME = 216
+"""Bytes of an output's name; file systems take 255, of which its partial name needs up to 39."""
 DEEPEST = 100
 """Levels of lists and objects in JSON that is read; no file of ours or of a network has ten."""
 
@@ -56,7 +59,7 @@ def home() -> Path:
     folder).
     """
     if os.environ.get("REPRO_HOME"):  # set but empty means unset, as in a shell
-        return Path(os.path.expanduser(os.environ["REPRO_HOME"])).resolve()
+        return resolved(Path(os.path.expanduser(os.environ["REPRO_HOME"])))
     try:
         return project_root() / ".repro"
     except InputError:
@@ -81,7 +84,7 @@ def _folder_named_by(variable: str, holds: str) -> Path | None:
     folder = Path(os.path.expanduser(value))
     if not folder.is_absolute() and not folder.is_dir():
         folder = project_root() / folder
-    folder = folder.resolve()
+    folder = resolved(folder)
     if not folder.is_dir():
         raise InputError(
             f"{variable} is {value!r}, which is not a folder: point it at {holds} or unset it"
@@ -89,9 +92,20 @@ def _folder_named_by(variable: str, holds: str) -> Path | None:
     return folder
 
 
+def resolved(path: Path) -> Path:
+    """The place that a path leads to, there or not; links that lead in a circle are refused."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            way_out = "name another place, or mend the link"
+            raise InputError(f"{path} is a link that leads in a circle: {way_out}") from None
+    return path.resolve()
+
+
 def inside(folder: Path, name: str) -> Path:
     """Resolve `name` under `folder`, refusing a path that leaves it."""
-    path = (folder / name).resolve()
+    path = resolved(folder / name)
     if not path.is_relative_to(folder.resolve()):
         raise InputError(f"{name!r} leads outside {folder}: name a file below that folder")
     return path
@@ -107,10 +121,11 @@ def disk_full_explained(place: Path) -> Iterator[None]:
             raise
         there = next(folder for folder in place.parents if folder.exists())
         free = shutil.disk_usage(there).free / 1e6
+        is_stored = place.is_relative_to(home())
+        elsewhere = "set REPRO_HOME to another disk" if is_stored else "name an output on another"
         raise InputError(
-            f"the disk of {there} is full ({free:.0f} MB free): free some space or "
-            "set REPRO_HOME to "
-            "another disk, then run the same command again; what was finished is kept"
+            f"the disk of {there} is full ({free:.0f} MB free): free some space or {elsewhere}, "
+            "then run the same command again; what was finished is kept"
         ) from error
 
 
@@ -130,9 +145,12 @@ def _is_disk_full(error: Exception) -> bool:
 
 def writable_file(path: Path, *inputs: Path | str) -> Path:
     """The file that an output's name stands for, links followed; refuses what renaming over it
-    would destroy.
+    would destroy, and a name too long to be written under a partial one.
     """
     real = Path(os.path.realpath(path))
+    if (length := len(os.fsencode(real.name))) > LONGEST_NAME:
+        wanted = f"expected at most {LONGEST_NAME}"
+        raise InputError(f"the name {real.name} has {length} bytes: {wanted}")
     if real.exists() and any(os.path.exists(each) and real.samefile(each) for each in inputs):
         raise InputError(f"the output {path} is an input: expected another file")
     writable_folder(real.parent)
@@ -146,7 +164,7 @@ def writable_folder(path: Path) -> Path:
     """The folder that an output's name stands for, links followed; refuses what is there and is no
     folder.
     """
-    real = Path(os.path.realpath(path))
+    real = resolved(path)
     there = next(place for place in (real, *real.parents) if place.exists())
     if not there.is_dir():
         raise InputError(f"{there} is not a folder: give the name of one, there already or not")
@@ -316,20 +334,33 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             _remove(partial)
 
 
-def parse_json(text: str | bytes, where: str, way_out: str) -> Any:
-    """What JSON says; an InputError tells `where` it stands and the `way_out` if it cannot be read.
+def parse_json(text: str | bytes, where: str, way_out: str, **options: Any) -> Any:
+    """What JSON says, by `options` of `json.loads`; an InputError tells `where` it stands and the
+    `way_out` if it cannot be read.
 
     Refused are bytes that are no UTF-8, text that is no JSON, a number of thousands of digits, and
     values in more than `DEEPEST` levels, on which whatever walks through them runs out of stack.
     """
     try:
-        value = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        value = json.loads(text if isinstance(text, str) else text.decode("utf-8"), **options)
         _check_depth(value)
     except RecursionError:
         raise InputError(f"{where} is not valid JSON (nested too deeply): {way_out}") from None
     except ValueError as error:
         raise InputError(f"{where} is not valid JSON ({error}): {way_out}") from None
     return value
+
+
+def fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object in JSON, for the `object_pairs_hook` of `json.loads`; ValueError for
+    a name that occurs twice.
+    """
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the field {repeated!r} occurs twice")
+    return fields
 
 
 def _check_depth(value: Any) -> None:
@@ -347,9 +378,24 @@ def _check_depth(value: Any) -> None:
     raise RecursionError
 
 
+def regular_file(path: Path) -> Path:
+    """The path of a file to be read; refused is a pipe or a device, for which a reader may wait for
+    ever.
+
+    Raises:
+        OSError: where nothing is. A folder is refused by whoever opens it.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(
+            f"{path} is a pipe or a device: expected a regular file, so copy it to one"
+        )
+    return path
+
+
 def read_json(path: Path, way_out: str = "write or copy it again") -> Any:
     """What a JSON file says, by `parse_json`; OSError for a file that cannot be opened."""
-    return parse_json(path.read_bytes(), str(path), way_out)
+    return parse_json(regular_file(path).read_bytes(), str(path), way_out)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

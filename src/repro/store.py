@@ -34,7 +34,15 @@ from filelock import Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
-from repro.paths import disk_full_explained, locked, owner_of, read_json, replacing, write_text
+from repro.paths import (
+    disk_full_explained,
+    locked,
+    owner_of,
+    read_json,
+    regular_file,
+    replacing,
+    write_text,
+)
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
@@ -73,7 +81,7 @@ class Store:
     """The artefacts under one folder."""
 
     def __init__(self, home: Path | None = None) -> None:
-        self.home = (home or paths.home()).resolve()
+        self.home = paths.resolved(home or paths.home())
 
     def folder(self, kind: str, key: str) -> Path:
         """Where the artefact is, or would be.
@@ -400,7 +408,7 @@ def _is_snapshots(path: Path) -> bool:
 
 def sha256(path: Path) -> str:
     """Hex digest of a file."""
-    with path.open("rb") as file:
+    with regular_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -7,21 +7,28 @@ import contextlib
 import inspect
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from repro.paths import read_matrix, replacing, writable_file, write_matrix
+from repro.paths import (
+    is_out_of_memory,
+    read_matrix,
+    replacing,
+    writable_file,
+    writable_folder,
+    write_matrix,
+)
 from repro.settings import Pooling
 from repro.terminal import Menu, complain, say
 from repro.types import Array, DataSource, InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
-NPY, PARQUET = b"\x93NUMPY", b"PAR1"  # how the files begin that these verbs write
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
 BLOCK, CHARACTERS = 2**15, 2**25
 """Texts that `encode` holds at once, and their characters, whichever is reached first."""
@@ -101,7 +108,7 @@ def encode(asked: Encoding) -> int:
 
     texts, dim = asked.texts, asked.dim
     writable_file(asked.output, texts)
-    _refuse_others(asked.output, NPY)
+    _refuse_others(asked.output, _is_embeddings)
     lines = data.stream(str(texts), data.column_names(asked.columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
@@ -218,11 +225,13 @@ def evaluate(asked: Evaluation) -> int:
     single pass.
     """
     from repro.data import column_names, default_source
-    from repro.runs.evaluate import encoder_rows, load_task, write_mteb
+    from repro.runs.evaluate import encoder_rows, load_task, refuse_written, write_mteb
 
     if asked.rows is not None:
         writable_file(asked.rows, asked.data)
-        _refuse_others(asked.rows, PARQUET)
+        _refuse_others(asked.rows, _is_rows)
+    if asked.mteb is not None:
+        writable_folder(asked.mteb)
     judged = load_task(
         asked.data,
         asked.task,
@@ -236,6 +245,8 @@ def evaluate(asked: Evaluation) -> int:
     how: dict[str, Any] = {"readout": "encoder" if line else asked.readout, "line": line}
     for name in ("dims", "layers", "aggregate", "protocol", "seed"):
         how[name] = getattr(asked, name)
+    if asked.mteb is not None:
+        how["check"] = partial(refuse_written, folder=asked.mteb)
     frame = encoder_rows(network, asked.encoder, judged, **how).assign(text=asked.text)
     say(
         f"{asked.encoder} on {asked.data} ({frame['data_source'].iloc[0]}, "
@@ -250,8 +261,8 @@ def evaluate(asked: Evaluation) -> int:
         layer = f"layer {row.layer:>3}  " if asked.layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if asked.rows is not None:
-        with replacing(asked.rows) as partial:
-            frame.to_parquet(partial, compression="zstd", index=False)
+        with replacing(asked.rows) as file:
+            frame.to_parquet(file, compression="zstd", index=False)
     if asked.mteb is not None:
         split = getattr(judged.judged, "split", "test")
         written = write_mteb(frame, asked.mteb, split)
@@ -284,7 +295,7 @@ def reduce(
     from repro.reducers import Truncate, make_reducer
 
     writable_file(output, input, *fit_on)
-    _refuse_others(output, NPY)
+    _refuse_others(output, _is_embeddings)
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]
@@ -470,11 +481,40 @@ def fitted_layer(network: Any, note: Mapping[str, Any], layer: int | None) -> in
     return note.get("layer")
 
 
-def _refuse_others(path: Path, begins: bytes) -> None:
-    """Refuse to write over a file that does not begin as such outputs do: it is somebody else's."""
-    if path.is_file():
-        with path.open("rb") as file:
-            if file.read(len(begins)) not in (begins, b""):
-                raise InputError(
-                    f"{path} is there and holds something else: give another name, or move it"
-                )
+def _refuse_others(path: Path, is_ours: Callable[[Path], bool]) -> None:
+    """Refuse to write over a file unless it is empty, or holds what such a verb writes."""
+    if path.is_file() and path.stat().st_size and not is_ours(path):
+        raise InputError(f"{path} is there and holds something else: give another name, or move it")
+
+
+def _is_embeddings(path: Path) -> bool:
+    """Whether a file holds a float32 matrix as `.npy`."""
+    import numpy as np
+
+    try:
+        X = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # of a header, which is parsed as Python
+        if is_out_of_memory(error):
+            raise
+        return False
+    return bool(X.ndim == 2 and X.dtype == np.float32)
+
+
+def _is_rows(path: Path) -> bool:
+    """Whether a file holds rows of `evaluate` alone: recorded ones tell of other experiments."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from repro.rows import COLUMNS, SCHEMA
+    from repro.runs.evaluate import EXPERIMENT
+
+    try:
+        names = pq.read_schema(path).names
+        if not set(SCHEMA) <= set(names) <= set(COLUMNS):
+            return False
+        experiments = pq.read_table(path, columns=["experiment"])["experiment"].unique()
+    except (pa.ArrowException, OSError) as error:
+        if is_out_of_memory(error):
+            raise
+        return False
+    return bool(experiments.to_pylist() == [EXPERIMENT])

@@ -285,7 +285,8 @@ class Pretraining:
         learning_rate: peak rate; by default 1e-3 for 2 layers, 5e-4 for more.
         batch_size: sentences per step.
         sentences: take only so many sentences; by default all.
-        threads: CPU threads; by default all cores.
+        threads: CPU threads, on whose number the last bits of the weights depend; by default all
+            cores.
         source: where the corpus comes from; by default local files if REPRO_DATA is set, else the
             microworld.
         seed: of weights, masks and data order.
@@ -328,7 +329,13 @@ def pretrain(asked: Pretraining) -> int:
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{asked.corpus!r} is not a corpus of plain sentences")
     content = fingerprint(asked.corpus, texts.source)
-    settings = {"config": asdict(config), "content": content, "sentences": asked.sentences}
+    # Sums that are split among other threads differ in their last bits
+    settings = {
+        "config": asdict(config),
+        "content": content,
+        "sentences": asked.sentences,
+        "threads": cores,
+    }
     key = digest(settings, code=(mlm.__name__,))
     store = Store()
     refuse_foreign(asked.output, key, stored=store.folder("backbones", key).exists())

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from repro.book import notebook
+from repro.book import clean, notebook
 from repro.paths import project_root
 
 THEIRS = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -166,6 +166,40 @@ def test_a_build_on_another_disk_by_a_link_is_ours_too(toy, repro, tmp_path):
     assert not toy.executed
     assert "stays" not in repro("clean").out
     assert not list((tmp_path / "disk").iterdir()) and (toy.root / "_build").is_dir()
+
+
+@pytest.mark.parametrize("place", ["runs", "notebooks", "_build"])
+def test_clean_removes_nothing_of_another_checkout_that_a_link_leads_to(
+    place, toy, repro, tmp_path
+):
+    toy.build()
+    repro("notebooks")
+    repro("run plain")
+    before = toy.files(place)
+    linking = tmp_path / "linking"
+    linking.mkdir()
+    shutil.copytree(toy.root / "notebooks", linking / "notebooks")
+    for file in (linking / "notebooks").glob("*.ipynb"):
+        file.unlink()
+    shutil.copy(toy.root / "_toc.yml", linking)
+    if place == "notebooks":
+        shutil.rmtree(linking / "notebooks")
+    (linking / place).symlink_to(toy.root / place)
+    said = "\n".join(map(str, clean.clean(linking)))
+    assert toy.files(place) == before
+    assert str(linking / place) in said
+
+
+def test_a_pipe_among_notebooks_is_left_alone_and_named(toy, repro, pipe):
+    toy.write("notebooks/piped.md", (toy.root / "notebooks/plain.md").read_text())
+    pipes = [toy.root / "runs/x.ipynb", toy.root / "notebooks/piped.ipynb"]
+    (toy.root / "runs").mkdir()
+    for path in pipes:
+        pipe(path)
+    assert "notebooks/piped.ipynb" in repro("notebooks", ends=2).err
+    said = repro("clean").out
+    assert "runs/x.ipynb" in said and "notebooks/piped.ipynb" in said
+    assert all(path.is_fifo() for path in pipes)
 
 
 def test_git_ignores_the_notebooks_that_are_made_and_no_others():

@@ -255,6 +255,8 @@ def test_splits_that_differ_in_their_columns_are_refused(saved):
         ("a.tsv", f"{PAIRS}\nhigh\ta\tb", "line 2, column score: 'high' is not a finite number"),
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n1\t \tb", "line 3, column sentence1: empty"),
         ("a.tsv", "text\ttext\na\tb", "'text' occurs twice"),
+        ("a.jsonl", '{"text": ["a"]}', "column text: empty, or bytes, a list or an object"),
+        ("a.jsonl", '{"text": "a", "text": "b"}', "the field 'text' occurs twice"),
         ("a.tsv", PAIRS, "texts1 is empty"),
         (
             "a.csv",

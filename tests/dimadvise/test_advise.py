@@ -364,6 +364,13 @@ def test_an_encoder_brings_the_evidence_of_its_texts():
     )
 
 
+def test_pairs_of_equal_vectors_alone_have_nothing_to_rank_by():
+    X = np.repeat(cloud(200), 2, axis=0)
+    pairs = Pairs(np.arange(0, 400, 2), np.arange(1, 400, 2), np.arange(200.0))
+    with pytest.raises(InputError, match="all 200 pairs have the cosine 1: nothing to rank by"):
+        advised({None: X}, evidence=pairs, dims=[32, 8])
+
+
 def write_graded(folder):
     """A cloud as X.npy, and grades of its pairs as pairs.tsv."""
     X = cloud(400)

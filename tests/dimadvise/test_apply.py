@@ -448,6 +448,15 @@ def test_the_map_lies_beside_the_shards_and_is_taken_for_no_vectors(case):
         apply(vectors, advice, output, level="float32")
 
 
+@pytest.mark.parametrize("name", [MANIFEST, deploy.NOTE, deploy.WEIGHTS])
+def test_a_pipe_in_an_output_is_refused_and_not_waited_for(case, name, pipe):
+    _, _, (vectors, advice, output) = case
+    apply(vectors, advice, output)
+    pipe(output / name)
+    with pytest.raises(InputError, match=rf"{name} .*is a pipe or a device"):
+        apply(vectors, advice, output)
+
+
 def test_vectors_of_another_column_replace_none(case, tmp_path):
     X, _, (_, advice, output) = case
     table = tmp_path / "X.parquet"
@@ -479,6 +488,46 @@ def test_ids_of_64_bits_are_carried_with_and_without_a_sign(case, tmp_path):
         apply(tmp_path / f"{name}.jsonl", advice, tmp_path / name)
         written = pq.read_table(tmp_path / name / "part-00000.ids.parquet")["id"].to_pylist()
         assert written == ids
+
+
+def test_ids_that_begin_in_a_later_row_are_carried_or_it_is_said_that_none_are(
+    case, tmp_path, capsys
+):
+    X, _, (_, advice, _) = case
+    plain = [f'{{"v": {row.tolist()}, "of": {{"id": 0}}}}\n' for row in X[:3]]
+    for name, spelt, written in (("read", '"n3"', ["n3"]), ("left", "[3]", None)):
+        last = f'{{"v": {X[3].tolist()}, "Id" : {spelt}}}\n'
+        (tmp_path / f"{name}.jsonl").write_text("".join([*plain, last]))
+        apply(tmp_path / f"{name}.jsonl", advice, tmp_path / name)
+        ids = tmp_path / name / "part-00000.ids.parquet"
+        assert ids.exists() == (written is not None)
+        assert ("no ids are written: 'Id' of" in capsys.readouterr().out) == (written is None)
+        if written is not None:
+            assert pq.read_table(ids)["id"].to_pylist() == [None, None, None, *written]
+
+
+def test_a_wrong_number_of_ids_is_told_and_no_file_is_named_that_was_left_aside(
+    case, tmp_path, capsys
+):
+    X, _, (_, advice, _) = case
+    np.savez(tmp_path / "short.npz", v=X, ids=np.arange(len(X) - 1))
+    apply(tmp_path / "short.npz", advice, tmp_path / "short")
+    assert "'ids' of" in (told := capsys.readouterr().out)
+    assert "does not hold a whole number or a text for each row" in told
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    parquet_of_ids = pa.table({"id": list(range(len(X) - 1))})
+    pq.write_table(parquet_of_ids, folder / "ids.parquet")
+    np.save(folder / "part-1.npy", X)
+    apply(folder, advice, tmp_path / "out")
+    assert f"{len(X):,} rows of part-1.npy in 1 shard" in capsys.readouterr().out
+
+
+def test_a_column_of_what_has_none_is_refused(case):
+    _, _, (vectors, advice, output) = case
+    with pytest.raises(InputError, match=r"--column zzz: .*X\.npy has no columns by name"):
+        apply(vectors, advice, output, column="zzz")
+    assert not output.exists()
 
 
 def test_ids_that_name_no_row_are_refused_with_theirs(case, tmp_path):

@@ -236,6 +236,16 @@ def test_a_note_that_is_nested_deeply_is_refused(tmp_path, depth):
         deploy.write(tmp_path, deployed())
 
 
+@pytest.mark.parametrize("name", [deploy.NOTE, deploy.WEIGHTS, deploy.CODES])
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(name, tmp_path, pipe):
+    deploy.write(tmp_path, deployed(level="int8"))
+    pipe(tmp_path / name)
+    for use in (deploy.read, deploy.remove):
+        with pytest.raises(InputError, match=rf"{name} .*(pipe or a device|is missing)"):
+            use(tmp_path)
+    assert (tmp_path / name).is_fifo()
+
+
 def test_codes_without_what_they_need_are_refused_and_faiss_is_asked_for(monkeypatch):
     made = deployed(level="int8")
     for wrong in (

@@ -368,6 +368,14 @@ FAULTS = {
         lambda p: lines(p, [{"v": "[1, 2]"}, {"v": DEEP}]),
         "row 1 holds no list of numbers",
     ),
+    "twice.jsonl": (
+        lambda p: p.write_text('{"v": [1, 2]}\n{"v": [1, 2], "v": [3, 4]}\n'),
+        r"row 1 is not valid JSON \(the field 'v' occurs twice\)",
+    ),
+    "twice.parquet": (
+        lambda p: pq.write_table(pa.table([pa.array([[1.0]])] * 2, names=["v", "v"]), p),
+        "the column 'v' occurs twice; expected every column once",
+    ),
     "cut.fbin": (
         lambda p: cut(p, FORMS["vectors.fbin"], 400),
         "of 400 bytes is no file of 37 rows of 12 numbers",

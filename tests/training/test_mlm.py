@@ -13,6 +13,7 @@ from repro.training.mlm import (
     IGNORED,
     SPECIAL,
     PretrainConfig,
+    TokenisedCorpus,
     loss_curve,
     make_bert,
     mask_tokens,
@@ -123,6 +124,32 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
     assert {key[0] for key in seen["keys"]} == {4}
     first, second = (np.where(t != IGNORED, t, ids) for ids, _, t in seen["batches"][:2])
     assert {tuple(row[row > 0]) for row in first} != {tuple(row[row > 0]) for row in second}
+
+
+@pytest.mark.parametrize(
+    ("unknown", "told"),
+    [(slice(99, None, 100), "held out, every hundredth"), (slice(None), "learnt from")],
+)
+def test_a_loss_of_nothing_is_no_figure(unknown, told, sentences):
+    texts = list(sentences[:200])
+    for row in range(len(texts))[unknown]:
+        texts[row] = "a" * 101
+    texts[99 if told == "learnt from" else 0] = "The cook."
+    corpus = tokenised(texts, VOCABULARY, 32)
+    config = PretrainConfig(layers=1, hidden_dim=16, batch_size=64)
+    with pytest.raises(InputError, match=rf"no sentence that is {told}, has a known word"):
+        pretrain(corpus, config)
+
+
+def test_unknown_words_of_the_dev_set_do_not_make_its_loss_look_small(sentences, monkeypatch):
+    monkeypatch.setattr(mlm, "train", lambda *given, **told: History(losses=[1.0]))
+    tokenizer = train_wordpiece(sentences, VOCABULARY)
+    ids = np.tile(np.array([2, 9, 3], np.uint16), (100 * 1024, 1))
+    ids[: len(ids) // 2, 1] = 1  # which fill the first of two batches
+    corpus = TokenisedCorpus(tokenizer, ids.ravel(), np.arange(0, ids.size + 1, 3))
+    config = PretrainConfig(layers=1, hidden_dim=16, vocabulary=VOCABULARY, batch_size=64)
+    _, _, figures = pretrain(corpus, config)
+    assert figures["dev_loss"] == pytest.approx(math.log(VOCABULARY), rel=0.05)
 
 
 def test_a_fresh_bert_has_the_sizes_dropout_and_seed_asked_for(sentences):

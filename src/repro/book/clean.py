@@ -2,7 +2,8 @@
 
 Ours are the files that the builds' ledger knows, as they were left; notebooks that say so
 themselves, at the place they were written to; and the folder that Sphinx writes to. Everything else
-stays, also the caches of tools, in which nothing tells a tool's files from others.
+stays, also the caches of tools, in which nothing tells a tool's files from others. No link is
+followed but that of `_build` to another disk: what another checkout built is its own.
 """
 
 import os
@@ -21,14 +22,24 @@ def clean(root: Path) -> list[Path]:
     A notebook that was edited or run after it was written stays, as does one without a text to make
     it from.
     """
-    left = [*_clean_build(root / "_build"), *_clean_notebooks(root / "runs")]
-    for source in sorted((root / "notebooks").glob("*.md")):
+    build, runs, pages = (root / name for name in ("_build", "runs", "notebooks"))
+    left = [build] if _leads_into_another_checkout(build, root) else _clean_build(build)
+    left += [runs] if runs.is_symlink() else _clean_notebooks(runs)
+    for source in sorted(pages.glob("*.md")):
         made = source.with_suffix(".ipynb")
-        if notebook.ours(made):
+        if notebook.ours(made) and not pages.is_symlink():
             made.unlink()
         elif made.exists():
             left.append(made)
     return left
+
+
+def _leads_into_another_checkout(folder: Path, root: Path) -> bool:
+    """Whether a folder is a link to a place around which there is another contents file."""
+    real = folder.resolve()
+    if real.is_relative_to(root.resolve()):
+        return False
+    return any((parent / "_toc.yml").is_file() for parent in real.parents)
 
 
 def _clean_build(folder: Path) -> list[Path]:

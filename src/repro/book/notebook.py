@@ -45,6 +45,7 @@ from repro.paths import (
     partial_of,
     project_root,
     read_json,
+    regular_file,
     writable_file,
     write_text,
 )
@@ -110,7 +111,8 @@ def locate(name: str | Path) -> Path:
         if (found := inside(root, str(guess))).is_file():
             return found
     pages = [*(root / "notebooks").glob("*.md"), *(root / "book").glob("*.md")]
-    names = sorted(page.stem for page in pages if "```{code-cell}" in page.read_text("utf-8"))
+    texts = {page.stem: regular_file(page).read_text("utf-8") for page in pages}
+    names = sorted(name for name, text in texts.items() if "```{code-cell}" in text)
     told = choices(path.stem, names) if names else "it has none yet"
     raise InputError(f"no notebook {str(name)!r} in this checkout: {told}")
 
@@ -122,7 +124,7 @@ def read(path: Path) -> Any:
         InputError: for what cannot be read, or is no valid notebook.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular_file(path).read_text(encoding="utf-8")
         if path.suffix == ".md":
             # Said outright, since jupytext would take ```python in plain prose for code to execute.
             node = jupytext.reads(_with_kernel_named(text), fmt="md:myst")

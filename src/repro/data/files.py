@@ -23,7 +23,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from repro.paths import inside, is_out_of_memory, parse_json, read_json
+from repro.paths import (
+    fields_once,
+    inside,
+    is_out_of_memory,
+    parse_json,
+    read_json,
+    regular_file,
+)
 from repro.sets import WordVectors
 from repro.types import InputError
 
@@ -58,6 +65,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without its end); a byte order mark at the start is not part
     of the text.
     """
+    if path.exists():
+        regular_file(path)
     if not path.is_file():
         raise InputError(
             f"no file {path}: check the path, or set REPRO_DATA to the folder that "
@@ -181,7 +190,8 @@ class Table:
             text = values[place] if title is None else f"{values[title]} {values[place]}".strip()
             if not text.strip():
                 where = f"{self.path} line {number}, column {column}"
-                raise InputError(f"{where}: empty; expected a text, so fill it or drop the row")
+                wanted = "expected a text, so fill it, drop the row or name another column"
+                raise InputError(f"{where}: empty, or bytes, a list or an object; {wanted}")
             yield text
 
     def numbers(self, column: str) -> list[float]:
@@ -274,9 +284,10 @@ def _json_lines(path: Path) -> Iterator[RawRow]:
         if not line.strip():
             continue
         wanted = "expected one JSON object on each line"
-        record = parse_json(line, f"{path} line {number}", wanted)
+        where = f"{path} line {number}"
+        record = parse_json(line, where, wanted, object_pairs_hook=fields_once)
         if not isinstance(record, dict):
-            raise InputError(f"{path} line {number} is {line[:40]!r}: {wanted}")
+            raise InputError(f"{where} is {line[:40]!r}: {wanted}")
         if not names:
             names = list(record)
             yield number, names
@@ -287,6 +298,8 @@ def _parquet(path: Path) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.exists():
+        regular_file(path)
     if not path.is_file():
         raise InputError(f"no file {path}: check the path")
     try:

@@ -5,7 +5,7 @@ evaluate` does), and write scores as MTEB has them.
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,10 +25,13 @@ from repro.sets import all_texts
 from repro.types import Array, InputError, check_dim
 
 log = logging.getLogger(__name__)
+EXPERIMENT = "evaluate"
+"""What rows of an encoder call the experiment; recorded rows have names of their own."""
 METHODS: dict[type, str] = {data.ScoredPairs: "sts", data.Retrieval: "retrieval"}
 """What scores sets of a kind are called in rows, where it is not a classifier."""
 NO_REVISION = "no_revision_available"
 """What MTEB calls the revision of a network that has none."""
+THERE = "is there already: give another folder, or move it away"
 Place: TypeAlias = tuple[int, list[int], dict[str, Any]]
 """Where an encoder is read: the layer, the prefix sizes there, and what rows say of it."""
 
@@ -75,12 +78,14 @@ def encoder_rows(
     readout: str = "pooler",
     seed: int = 0,
     line: str = "",
+    check: Callable[[pd.DataFrame], None] = lambda planned: None,
     **scoring: Any,
 ) -> pd.DataFrame:
     """A row per layer and prefix size; without layers, the last, and no layer is named in the row.
 
     The setting tells how a network was read; of a baseline it is its `line`. `scoring` may have an
-    `aggregate` of pairs and the `protocol` of a classifier.
+    `aggregate` of pairs and the `protocol` of a classifier. Before the long work the rows that are
+    planned, which have no values yet, are given to `check`.
 
     Raises:
         InputError: for a size or layer that the encoder does not have, or one cosine for all pairs.
@@ -94,6 +99,22 @@ def encoder_rows(
         # A wrong dim is refused before the long work
         sizes = [check_dim(dim, limit=width) for dim in dims] or [width]
         places.append((depth, sizes, {"layer": layer, "readout": shown}))
+    method = METHODS.get(type(task.judged), "classification")
+    how, *more = [line] if line else _how_read(network)
+    judged_by = scoring.get("protocol", "logreg") if method == "classification" else ""
+    setting = ["+".join(task), how, judged_by, *more]
+    shared = {
+        "experiment": EXPERIMENT,
+        "method": method,
+        "backbone": name,
+        "dataset": task.name,
+        "setting": ", ".join(filter(None, setting)),
+        "data_source": task.judged.source,
+    }
+    if isinstance(network, SentenceEncoder):
+        shared["device"] = network.backbone.device.type
+    planned = [{"dim": dim, **place} for _, sizes, place in places for dim in sizes]
+    check(make_rows(planned, **shared))
     distinct, _ = merge_equal(all_texts(list(task.values())))
     index = {text: i for i, text in enumerate(distinct)}
     rows: list[dict[str, Any]] = []
@@ -105,24 +126,7 @@ def encoder_rows(
         raise InputError(
             f"{name} gives all pairs of {task.name!r} one cosine: there is nothing to rank"
         )
-    method = METHODS.get(type(task.judged), "classification")
-    how, *more = [line] if line else _how_read(network)
-    judged_by = scoring.get("protocol", "logreg") if method == "classification" else ""
-    setting = ["+".join(task), how, judged_by, *more]
-    where = {}
-    if isinstance(network, SentenceEncoder):
-        where["device"] = network.backbone.device.type
-    return make_rows(
-        rows,
-        experiment="evaluate",
-        method=method,
-        backbone=name,
-        dataset=task.name,
-        seed=seed,
-        setting=", ".join(filter(None, setting)),
-        data_source=task.judged.source,
-        **where,
-    )
+    return make_rows(rows, seed=seed, **shared)
 
 
 def _scored(
@@ -172,7 +176,49 @@ def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
     """
     scored = frame[frame["metric"] != "majority_floor"]
     files: dict[Path, dict[str, Any]] = {}
-    for (layer, dim), rows in scored.groupby(["layer", "dim"], dropna=False):
+    for path, model, kwargs, rows in _experiments(scored, folder):
+        scores: dict[str, Any] = {"main_score": float(rows["value"].iloc[0])}
+        for row in rows.itertuples():
+            scores[row.metric] = row.value
+            interval = [row.ci_low, row.ci_high]
+            scores[f"{row.metric}_interval"] = None if pd.isna(row.ci_low) else interval
+        scores |= {"hf_subset": "default", "languages": []}
+        files[path] = {
+            "dataset_revision": str(rows["data_source"].iloc[0]),
+            "task_name": path.stem,
+            "mteb_version": None,
+            "evaluation_time": None,
+            "scores": {split: [scores]},
+        }
+        files[path.with_name("model_meta.json")] = {
+            "name": model,
+            "revision": NO_REVISION,
+            "experiment_kwargs": kwargs,
+        }
+    results = [path for path in files if path.name != "model_meta.json"]
+    texts = {path: json.dumps(content, indent=1) for path, content in files.items()}
+    for path, text in texts.items():
+        ours = path not in results and path.is_file() and path.read_text(encoding="utf-8") == text
+        if path.exists() and not ours:
+            raise InputError(f"{path} {THERE}")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    return results
+
+
+def refuse_written(frame: pd.DataFrame, folder: Path) -> None:
+    """Refuse a cache that has a file of scores already for one of these rows, scored or planned."""
+    for path, *_ in _experiments(frame, folder):
+        if path.exists():
+            raise InputError(f"{path} {THERE}")
+
+
+def _experiments(
+    frame: pd.DataFrame, folder: Path
+) -> Iterator[tuple[Path, str, dict[str, Any], pd.DataFrame]]:
+    """Of each size and layer the file of its scores, the model, what MTEB knows it by, its rows."""
+    for (layer, dim), rows in frame.groupby(["layer", "dim"], dropna=False):
         kwargs: dict[str, Any] = {"dim": int(dim)}
         if not pd.isna(layer):
             kwargs["layer"] = int(layer)
@@ -188,34 +234,7 @@ def write_mteb(frame: pd.DataFrame, folder: Path, split: str) -> list[Path]:
         model = Path(model).resolve().name if model.strip("./") == "" else model
         model_folder = folder / "results" / model.replace("/", "__").replace(" ", "_")
         place = model_folder / NO_REVISION / "experiments" / name
-        scores: dict[str, Any] = {"main_score": float(rows["value"].iloc[0])}
-        for row in rows.itertuples():
-            scores[row.metric] = row.value
-            interval = [row.ci_low, row.ci_high]
-            scores[f"{row.metric}_interval"] = None if pd.isna(row.ci_low) else interval
-        scores |= {"hf_subset": "default", "languages": []}
-        files[place / f"{task}.json"] = {
-            "dataset_revision": str(rows["data_source"].iloc[0]),
-            "task_name": task,
-            "mteb_version": None,
-            "evaluation_time": None,
-            "scores": {split: [scores]},
-        }
-        files[place / "model_meta.json"] = {
-            "name": model,
-            "revision": NO_REVISION,
-            "experiment_kwargs": kwargs,
-        }
-    results = [path for path in files if path.name != "model_meta.json"]
-    texts = {path: json.dumps(content, indent=1) for path, content in files.items()}
-    for path, text in texts.items():
-        ours = path not in results and path.exists() and path.read_text(encoding="utf-8") == text
-        if path.exists() and not ours:
-            raise InputError(f"{path} is there already: give another folder, or move it away")
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
-    return results
+        yield place / f"{task}.json", model, kwargs, rows
 
 
 def _read_at(network: Encoder, layer: int | None, readout: str) -> tuple[int, int, str]:

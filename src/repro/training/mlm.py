@@ -38,6 +38,8 @@ from repro.types import InputError, check_dim, check_positive
 Ids: TypeAlias = NDArray[np.int64]
 IGNORED = -100
 """Target of a position that was not masked; gives no loss and no gradient."""
+MOST_HELD_OUT = 8192
+"""Sentences whose loss is measured at the end, at most."""
 LETTERS = 200
 """Single characters that the vocabulary keeps."""
 MOST_PIECES = 2**16
@@ -99,6 +101,12 @@ class TokenisedCorpus:
     def lengths(self) -> NDArray[np.int64]:
         """Tokens of each sentence (n,)."""
         return np.diff(self.starts)
+
+    @cached_property
+    def has_word(self) -> NDArray[np.bool_]:
+        """Whether each sentence has a known word (n,), without which it has no loss."""
+        special = np.array([self.tokenizer.token_to_id(name) for name in SPECIAL])
+        return np.add.reduceat(~np.isin(self.ids, special), self.starts[:-1]) > 0
 
     def sentences(self, rows: Ids) -> list[NDArray[np.uint16]]:
         """Tokens of the sentences in these rows."""
@@ -271,13 +279,21 @@ def pretrain(
 
     Every hundredth sentence is the dev set. Bars and messages call the training by its
     `description`.
+
+    Raises:
+        InputError: for a corpus that is too small, and for one without a known word in the
+            sentences that are held out or learnt from, whose loss would be that of nothing.
     """
     check_enough(corpus, config)
     tokenizer = corpus.tokenizer
     backbone = make_bert(tokenizer, config)
     backbone.model.to(default_device())
     rows = np.arange(len(corpus))
-    held_out, learnt = rows[rows % 100 == 99], rows[rows % 100 != 99]
+    held_out, learnt = rows[rows % 100 == 99][:MOST_HELD_OUT], rows[rows % 100 != 99]
+    for sentences, told in ((held_out, "held out, every hundredth"), (learnt, "learnt from")):
+        if not corpus.has_word[sentences].any():
+            unknown = "a word of more than 100 letters, or of rare ones, is unknown"
+            raise InputError(f"no sentence that is {told}, has a known word: {unknown}")
     lengths = corpus.lengths[learnt]
     per_epoch = len(learnt) // config.batch_size
 
@@ -298,8 +314,10 @@ def pretrain(
     history = train(backbone.model, loss_at, loop, state_path=state_path, description=description)
     with torch.no_grad():
         dev_losses = []
-        for number, start in enumerate(range(0, min(len(held_out), 8192), 512)):
-            dev_losses.append(loss_of(held_out[start : start + 512], "dev", number).item())
+        for number, start in enumerate(range(0, len(held_out), 512)):
+            members = held_out[start : start + 512]
+            if corpus.has_word[members].any():
+                dev_losses.append(loss_of(members, "dev", number).item())
     figures = {
         "dev_loss": float(np.mean(dev_losses)),
         "unigram_loss": _unigram_loss(corpus),
