@@ -406,6 +406,8 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     shown = own if shown.empty and not silent else shown
     value = beside_printed(shown.iloc[0]) if len(shown) else ""
     drawn = whisker(shown.iloc[0]) if len(shown) else ""
+    measured = shown["what"].iloc[0] if len(shown) else ""
+    rests = "; ".join(filter(None, (measured, claim.rests)))
     word = claim.why.removeprefix("likely reason: ") if claim.recorded in NOT_SEEN else ""
     reason = f" ({word})" if word else ""
     kind = TESTABLE[claim.testable]
@@ -431,13 +433,13 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
         f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
         f'<span class="claim-said">{escape(claim.statement)}</span> '
         f'<span class="claim-value">{drawn} {value}'
-        f'<span class="claim-rests">{escape(claim.rests)}</span></span></summary>'
+        f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
         f"<p>{escape(f'{claim.claim_id}, {claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
         f"{show(table).html}</details>"
     )
     lines = [
         f"- **{claim.recorded}**{reason} {claim.claim_id}: {claim.statement} {value}",
-        *([f"  {claim.rests}"] if claim.rests else []),
+        *([f"  {rests}"] if rests else []),
     ]
     return Shown(html, "\n".join([*lines, f"\n{to_myst(table)}\n"]))
 
