@@ -306,6 +306,10 @@ def test_the_published_limit_goes_before_the_tokenizers_and_the_other_end_is_tol
     note(copied, "tokenizer_config.json", left)
     load_modules(copied)
     assert "long texts are cut at their end here" in caplog.text
+    assert "padding_side" not in caplog.text
+    note(copied, "tokenizer_config.json", {**tokens, "padding_side": "left"})
+    load_modules(copied)
+    assert "short texts are padded at their end here" in caplog.text
     (copied / "sentence_bert_config.json").unlink()
     note(copied, "tokenizer_config.json", {**tokens, "model_max_length": 8})
     assert load_modules(copied).backbone.max_length == 8

@@ -412,7 +412,8 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         check_complete(name_or_path, model, found)
         say_widened(name_or_path, getattr(config, "dtype", None))
     with explained("tokenizer", name_or_path):
-        tokenizer, longest = _tokenizer(folder)
+        causal = any(getattr(part, "is_causal", None) is True for part in model.modules())
+        tokenizer, longest = _tokenizer(folder, causal=causal)
         known, rows = tokenizer.get_vocab_size(), len(model.get_input_embeddings().weight)
         # Without its files, transformers makes one that knows next to no word
         if 10 * known < rows:
@@ -493,8 +494,10 @@ def _with_weights(
     return kind.from_pretrained(folder, dtype=dtype, **options, **CAREFUL)
 
 
-def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
-    """The fast tokenizer and its own limit of tokens."""
+def _tokenizer(folder: Path, *, causal: bool) -> tuple[Tokenizer, int | None]:
+    """The fast tokenizer and its own limit of tokens; a warning where it is to cut or to pad texts
+    at their beginning, which only a causal network reads the same.
+    """
     if (folder / "encoder.json").is_file():
         # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split
         # a text before a Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
@@ -506,6 +509,12 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
     if getattr(tokenizer, "truncation_side", "right") != "right":
         side = (
             "long texts are cut at their end here, not at their beginning as truncation_side says"
+        )
+        log.warning("%s: %s", folder, side)
+    if getattr(tokenizer, "padding_side", "right") != "right" and not causal:
+        side = (
+            "short texts are padded at their end here, not at their beginning as padding_side "
+            "says: elsewhere the vector of a text may depend on the texts beside it"
         )
         log.warning("%s: %s", folder, side)
     if read_json(folder, "sentence_bert_config.json", {}).get("do_lower_case"):
