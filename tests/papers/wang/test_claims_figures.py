@@ -6,7 +6,14 @@ import pytest
 
 from made_rows import FAILS, HOLDS, LESS, SEEDS, UNSURE, seeded, verdicts_of, verdicts_of_parts
 from repro.methods import AVERAGE
-from repro.papers.wang.claims import figure2, figure3, figure4, log_optimal, third_of
+from repro.papers.wang.claims import (
+    figure2,
+    figure3,
+    figure4,
+    log_optimal,
+    on_seven_sets,
+    third_of,
+)
 
 # Figure 2
 
@@ -51,9 +58,9 @@ def test_curves_of_the_papers_shape_bear_figure_2_out():
         {**e, "dim": 300} for e in entries if e["dim"] == 256
     ]
     named = [m for m in figure2(seeded(third, step=1e-5), 768) if m.claim_id == "WANG-F2-3"]
-    assert {m.why for m in named} == {
-        f"{task}: needs 256 dims, as printed, of 768" for task in ("cr", "stsb")
-    }, "another size stands for the printed one only where the network has it not"
+    assert {m.why for m in named} == {"needs 256 dims, as printed, of 768"}, (
+        "another size stands for the printed one only where the network has it not"
+    )
     assert [third_of(own, 384) for own in ((256, 128), (128, 8))] == [256, 128], (
         "the printed size where there is one"
     )
@@ -184,6 +191,9 @@ def test_sts_b_decides_what_the_paper_shows_of_it_where_the_average_is_known_too
     both = pd.concat([average.assign(dataset=AVERAGE), alone.assign(dataset="stsb")])
     assert verdicts_of(figure4(both)) == verdicts_of(figure4(alone))
     assert verdicts_of(figure4(both)) != verdicts_of(figure4(average))
+    beside = on_seven_sets("wang_figure4", pd.concat([both, alone.assign(backbone="without")]))
+    assert set(beside["network"]) == {"b"}, "the average is told beside it, where there is one"
+    assert beside["average of seven sets"].iloc[0].startswith(f"{figure4(average)[0].value:.2f} [")
 
 
 def test_shares_that_differ_between_seeds_widen_it():
