@@ -113,10 +113,11 @@ def on_seven_sets(experiment: str, rows: pd.DataFrame) -> pd.DataFrame:
     scores = rows[known & (rows["metric"] != "train_seconds")]
     found = JUDGES[experiment](of_set(AVERAGE, scores))
     told = [m for m in found if m.seeds >= FEWEST_SEEDS and not isnan(m.low)]
+    # Figure 3's measurements name their network themselves
+    named = [f"{m.network}: {m.what}" if m.network else m.what for m in told]
     return pd.DataFrame(
         {
-            "network": [m.network for m in told],
-            "measured": [m.what for m in told],
+            "measured": named,
             "average of seven sets": [between(m.value, m.low, m.high) for m in told],
         }
     )
