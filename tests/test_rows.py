@@ -436,8 +436,8 @@ def test_what_is_not_a_file_of_rows(tmp_path):
         read_rows(tmp_path / "other.parquet")
 
 
-def test_a_kill_between_digest_and_file_leaves_both_as_they_were(tmp_path, monkeypatch):
-    (path,) = record(some(0.1), tmp_path)
+def kill_after_listing(frame, folder, monkeypatch):
+    """Record rows, and die once their digest is listed, before the file is there."""
     write = rows._write_digests
 
     def killed(*given):
@@ -446,7 +446,12 @@ def test_a_kill_between_digest_and_file_leaves_both_as_they_were(tmp_path, monke
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(rows, "_write_digests", killed)
-        record(some(0.5), tmp_path)
+        record(frame, folder)
+
+
+def test_a_kill_between_digest_and_file_leaves_both_as_they_were(tmp_path, monkeypatch):
+    (path,) = record(some(0.1), tmp_path)
+    kill_after_listing(some(0.5), tmp_path, monkeypatch)
     assert read_rows(path)["value"].iloc[0] == 0.1
 
 
@@ -464,15 +469,7 @@ def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monk
 
 def test_a_kill_between_the_listing_and_the_first_rows_leaves_none(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
-    write = rows._write_digests
-
-    def killed(*given):
-        write(*given)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(rows, "_write_digests", killed)
-        record(some(), tmp_path)
+    kill_after_listing(some(), tmp_path, monkeypatch)
     assert rows.recorded_rows("wang_table1").empty
     record(some(), tmp_path)
     assert (tmp_path / "SHA256SUMS").read_text().count("\n") == 1

@@ -26,7 +26,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models.pretrained import chosen_device, explained, load_network
+from repro.models.pretrained import causal_parts, chosen_device, explained, load_network
 from repro.paths import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of
@@ -481,11 +481,6 @@ def block_lists(model: nn.Module) -> list[nn.ModuleList]:
             f"{type(model).__name__} has no list of blocks: layers cannot be told apart"
         )
     return sorted(lists, key=len, reverse=True)
-
-
-def causal_parts(model: nn.Module) -> list[nn.Module]:
-    """The attention modules that hide later tokens; none in an encoder such as BERT."""
-    return [module for module in model.modules() if getattr(module, "is_causal", None) is True]
 
 
 def load_backbone(

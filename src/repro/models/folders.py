@@ -28,7 +28,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from repro.models.backbone import Backbone, causal_parts, load_backbone
+from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.pooling import (
     ACTIVATIONS,
@@ -45,6 +45,7 @@ from repro.models.pretrained import (
     SHIPPED,
     WEIGHTS_MISSING,
     blueprint,
+    causal_parts,
     check_intact,
     file_of,
     locate,

@@ -412,8 +412,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         check_complete(name_or_path, model, found)
         say_widened(name_or_path, getattr(config, "dtype", None))
     with explained("tokenizer", name_or_path):
-        causal = any(getattr(part, "is_causal", None) is True for part in model.modules())
-        tokenizer, longest = _tokenizer(folder, causal=causal)
+        tokenizer, longest = _tokenizer(folder, causal=bool(causal_parts(model)))
         known, rows = tokenizer.get_vocab_size(), len(model.get_input_embeddings().weight)
         # Without its files, transformers makes one that knows next to no word
         if 10 * known < rows:
@@ -492,6 +491,11 @@ def _with_weights(
         "ignore_mismatched_sizes": True,
     }
     return kind.from_pretrained(folder, dtype=dtype, **options, **CAREFUL)
+
+
+def causal_parts(model: nn.Module) -> list[nn.Module]:
+    """The attention modules that hide later tokens; none in an encoder such as BERT."""
+    return [module for module in model.modules() if getattr(module, "is_causal", None) is True]
 
 
 def _tokenizer(folder: Path, *, causal: bool) -> tuple[Tokenizer, int | None]:

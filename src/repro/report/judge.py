@@ -573,7 +573,7 @@ class Judge:
         if silent and self.needs:
             yield absent(
                 self.claim,
-                f"needs {self.needs}, which profile `paper` has: nothing at hand stands in",
+                f"needs {self.needs}, as under profile `paper`",
             )
 
     def at_its_size(self, own: pd.DataFrame, facts: Facts) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, pairwise
-from math import isnan, log2
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -54,8 +54,8 @@ from repro.report.judge import (
     together,
     trend,
 )
-from repro.report.scorecard import SIZES
-from repro.report.tables import DATASETS, MISSING, between, paper_values, wide
+from repro.report.scorecard import SIZES, told_number, verdict_frame
+from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 PAPER_HIDDEN = 768
 PRINTED_THIRD = 256
@@ -111,14 +111,14 @@ def on_seven_sets(experiment: str, rows: pd.DataFrame) -> pd.DataFrame:
     """
     known = rows["backbone"].isin(rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique())
     scores = rows[known & (rows["metric"] != "train_seconds")]
-    found = JUDGES[experiment](of_set(AVERAGE, scores))
-    told = [m for m in found if m.seeds >= FEWEST_SEEDS and not isnan(m.low)]
+    measured = verdict_frame("recorded", JUDGES[experiment](of_set(AVERAGE, scores)))
+    measured = measured[(measured["seeds"] >= FEWEST_SEEDS) & measured["low"].notna()]
     # Figure 3's measurements name their network themselves
-    named = [f"{m.network}: {m.what}" if m.network else m.what for m in told]
+    network = measured["network"].where(measured["network"] == "", measured["network"] + ": ")
     return pd.DataFrame(
         {
-            "measured": named,
-            "average of seven sets": [between(m.value, m.low, m.high) for m in told],
+            "measured": network + measured["what"],
+            "average of seven sets": [told_number(line) for _, line in measured.iterrows()],
         }
     )
 
