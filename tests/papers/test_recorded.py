@@ -11,7 +11,7 @@ from made_rows import verdicts_of_rows
 from repro import paths
 from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines, write_readme_figure
-from repro.report import scorecard
+from repro.report import scorecard, speakers
 from repro.report.claims import lift_of, record_of
 from repro.report.judge import NOT_SEEN, SEEN_AGAIN, Measurement
 from repro.report.scorecard import verdict_frame, write_verdicts
@@ -229,7 +229,7 @@ def test_the_front_page_has_the_sentence_of_the_recorded_rows(of_rows):
 def test_chapters_quote_what_the_recorded_rows_say(of_rows):
     """What training lifts each network, and what the mapping costs the three that judge it."""
     lifted = [
-        f"{scorecard.lifted_by(recorded_rows('wang_table1'), name):.1f}".replace("-", "−")
+        f"{speakers.lifted_by(recorded_rows('wang_table1'), name):.1f}".replace("-", "−")
         for name in ("all-MiniLM-L6-v2", "all-mpnet-base-v2", "e5-small-en")
     ]
     lift = lift_of("wang_table1")

@@ -6,7 +6,7 @@ from repro.evaluation.seeds import Estimate
 from repro.papers.recorded import JUDGES
 from repro.report import claims as of
 from repro.report.judge import TESTABLE, Judge, average
-from repro.report.scorecard import CONDITIONS
+from repro.report.speakers import CONDITIONS
 from repro.types import InputError
 
 LED = {

@@ -12,7 +12,7 @@ import pytest
 
 from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
-from repro.report import scorecard
+from repro.report import scorecard, speakers
 from repro.report.claims import record_of
 from repro.report.judge import Measurement, effect, lowest
 from repro.report.page import badge
@@ -32,11 +32,11 @@ def test_a_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside
         data_source="local",
     )
     monkeypatch.setattr(
-        scorecard, "recorded_rows", lambda name: rows if name == "proposal_baselines" else rows[:0]
+        speakers, "recorded_rows", lambda name: rows if name == "proposal_baselines" else rows[:0]
     )
     monkeypatch.setattr(
         "repro.report.page.full_size_scores",
-        scorecard.full_size_scores.__wrapped__,
+        speakers.full_size_scores.__wrapped__,
     )
     live = make_rows(
         [{"backbone": "repro-tiny", "value": 0.5}],
@@ -53,7 +53,7 @@ def test_a_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside
 
 @pytest.fixture
 def floor(monkeypatch):
-    monkeypatch.setattr(scorecard, "full_size_scores", lambda: {scorecard.BASELINES["tfidf"]: 54.5})
+    monkeypatch.setattr(speakers, "full_size_scores", lambda: {speakers.BASELINES["tfidf"]: 54.5})
 
 
 def rows_on(backbone, score=0.8, **shared):
@@ -70,7 +70,7 @@ def rows_on(backbone, score=0.8, **shared):
 
 
 def judged(claim, of, what="gain"):
-    (m,) = scorecard.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what)], of)
+    (m,) = speakers.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what)], of)
     return m
 
 
@@ -228,7 +228,7 @@ def test_a_claim_of_certain_networks_needs_them_all_and_is_judged_on_no_other():
     both = on_card(mpnet, measured("ZHANG-S42-4", 3.0, "princeton-nlp/sup-simcse-roberta-large"))
     assert both["recorded"] == "holds here" and both["tally"] == "2 of 2"
     assert on_card(replace(mpnet, value=-3.0, low=-4.0, high=-2.0))["recorded"] == "not seen here"
-    (elsewhere,) = scorecard.placed([measured("ZHANG-S42-8", 3.0)], rows_on("all-MiniLM-L6-v2"))
+    (elsewhere,) = speakers.placed([measured("ZHANG-S42-8", 3.0)], rows_on("all-MiniLM-L6-v2"))
     assert (
         elsewhere.verdict == "not attempted" and "sup-simcse-roberta-large alone" in elsewhere.why
     )
@@ -262,7 +262,7 @@ def test_parts_of_a_claim_are_counted_over_networks_that_can_bear_on_it(floor):
         for name in networks
     ]
     found += [replace(found[1], low=nan, high=nan), replace(found[1], claim_id="ZHANG-S42-11")]
-    assert [m.parts for m in scorecard.placed(found, pd.concat(map(rows_on, networks)))] == [
+    assert [m.parts for m in speakers.placed(found, pd.concat(map(rows_on, networks)))] == [
         2,
         2,
         2,

@@ -22,13 +22,8 @@ from repro.methods import BASELINES, OWN_NETWORKS
 from repro.printed import told_before
 from repro.report.claims import places_of
 from repro.report.judge import Measurement
-from repro.report.scorecard import (
-    full_size_scores,
-    nearness,
-    verdict_frame,
-    verdict_table,
-    write_verdicts,
-)
+from repro.report.scorecard import verdict_frame, verdict_table, write_verdicts
+from repro.report.speakers import full_size_scores, nearness
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store

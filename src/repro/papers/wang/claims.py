@@ -54,7 +54,8 @@ from repro.report.judge import (
     together,
     trend,
 )
-from repro.report.scorecard import SIZES, told_number, verdict_frame
+from repro.report.scorecard import told_number, verdict_frame
+from repro.report.speakers import SIZES
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 PAPER_HIDDEN = 768

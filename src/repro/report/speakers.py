@@ -1,0 +1,255 @@
+"""Who may speak of a claim (method-verdicts in the book): what a network lacks of all that is asked
+of it, whose network it is, and what the rows of a measurement say of that.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import isnan, nan
+from pathlib import Path
+
+import pandas as pd
+
+from repro.methods import BASELINES, END_TO_END, UNTRAINED
+from repro.objectives import ANGLE_RECIPES
+from repro.report.claims import experiment_of, lift_of, pages_of, record_of
+from repro.report.judge import Measurement
+from repro.report.tables import names
+from repro.rows import recorded_rows
+
+
+STAND_INS = (
+    "all-mpnet-base-v2",
+    "e5-small-en",
+    "all-MiniLM-L6-v2",
+    "universal-sentence-encoder-multilingual-v3",
+    "repro-mini",
+    "repro-tiny",
+    "repro-tiny + SimCSE",
+)
+"""Every other network, from the nearest to a paper's to the farthest."""
+MENDED = "flow|whitening|-LP"  # in the names of such lines
+BLOCKS = {
+    "repro-tiny": 2,
+    "repro-mini": 6,
+    "all-MiniLM-L6-v2": 6,
+    "e5-small-en": 12,
+    "all-mpnet-base-v2": 12,
+}
+SIZES = {"repro-tiny": 128, "repro-mini": 384, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
+SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
+"""Full sizes of networks with rows; to ask the networks themselves would load torch."""
+FEWEST_BLOCKS = 4  # of a network that is asked about depth
+LEAST_LIFT = 0.2  # of the paper's: what training has to lift a network that speaks of it
+
+
+@dataclass(frozen=True)
+class Known:
+    """What rows say of the networks of an experiment."""
+
+    rows: pd.DataFrame
+    # Full-size scores of networks on STS-B; None where the rows hold none
+    scores: Mapping[str, float | None]
+
+
+def short_names(networks: str) -> list[str]:
+    """The names of networks with commas between them; of a hub id, without its owner."""
+    return [Path(name).name for name in networks.split(", ")]
+
+
+def nearness(network: str, own: Sequence[str] = ()) -> int:
+    """The place of a network: first a paper's own, then the stand-ins, then all others."""
+    order = (*own, *STAND_INS)
+    # A hub id without its owner
+    return order.index(name) if (name := Path(network).name) in order else len(order)
+
+
+def deep(m: Measurement, known: Known) -> str:
+    """Depth cannot be told from a network of two or three layers."""
+    few = {name: BLOCKS.get(name, FEWEST_BLOCKS) for name in m.network.split(", ")}
+    said = [f"{name} has {blocks} blocks" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
+    return f"at least {FEWEST_BLOCKS} blocks: {', '.join(said)}" if said else ""
+
+
+def chosen_on_dev(m: Measurement, known: Known) -> str:
+    """Settings that nobody chose for a network say little of what training can do with it."""
+    chosen = {*record_of(m.claim_id)["own"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
+    lacking = [n for n in m.network.split(", ") if Path(n).name not in chosen]
+    return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
+
+
+def above_words(m: Measurement, known: Known) -> str:
+    """A network that says less of similarity than counted words do cannot say what its size does to
+    it. Asked of the parts that speak of similarity.
+    """
+    if not re.search(record_of(m.claim_id).get("asked_of", ""), m.what):
+        return ""
+    floor = full_size_scores().get(BASELINES["tfidf"], nan)
+    scores = {name: known.scores.get(name) for name in m.network.split(", ")}
+    said = [
+        f"{name} has {score:.1f}"
+        for name, score in scores.items()
+        if score is not None and score <= floor
+    ]
+    return (
+        f"a full-size score on STS-B above counted words' {floor:.1f}: {', '.join(said)}"
+        if said
+        else ""
+    )
+
+
+def taught(m: Measurement, known: Known) -> str:
+    """A network that training does not lift has nothing to show of a way to train: it has to be
+    lifted by at least a fifth of what the paper's is.
+    """
+    experiment = str(known.rows["experiment"].iloc[0])
+    lift = lift_of(experiment)
+    if not lift:
+        return ""
+    rows = known.rows if experiment == lift["rows"] else recorded_rows(lift["rows"])
+    least = LEAST_LIFT * (lift["trained"] - lift["untouched"])
+    for name in m.network.split(", "):
+        lifted = lifted_by(rows, name)
+        if isnan(lifted):
+            return f"{UNTOLD}needs {lift['objective']} at full width beside the untouched {name}"
+        if lifted < least:
+            points = f"{lifted:.1f}".replace("-", "−")
+            return (
+                f"{lift['objective']} lifts {name} by {points} points on STS-B's dev pairs, "
+                f"and the paper's network by five times {least:.1f}"
+            )
+    return ""
+
+
+UNTOLD = "not told: "
+"""How the words of a condition begin that no row tells of."""
+
+
+def lifted_by(rows: pd.DataFrame, network: str) -> float:
+    """In points, the encoder's score on dev pairs after training at full width less that of the
+    untouched network, at the same readout; NaN where rows hold only one of them.
+    """
+    own = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
+    own = own[(own["metric"] == "spearman") & own["setting"].fillna("").str.startswith("dev")]
+    untouched = own[own["method"] == UNTRAINED]
+    trained = own[own["method"] == END_TO_END]
+    width = SIZES.get(Path(network).name, trained["dim"].max())
+    trained = trained[trained["dim"] == width]
+    return 100 * float(trained["value"].mean() - untouched["value"].mean())
+
+
+def full_score(rows: pd.DataFrame) -> float | None:
+    """The best Spearman × 100 on STS-B's test pairs of any line at the largest size; None where
+    rows hold none.
+
+    What was mended after training, by a flow or a mapping, says nothing of the network.
+    """
+    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb") & rows["dim"].notna()]
+    own = own[~own["setting"].fillna("").str.startswith("dev")]
+    own = own[(own["dim"] == own["dim"].max()) & ~own["method"].str.contains(MENDED)]
+    means = own.groupby(["method", "readout", "layer"], dropna=False)["value"].mean()
+    return 100 * float(means.max()) if len(means) else None
+
+
+def named(what: str, networks: list[str]) -> list[str]:
+    """The networks that a text names; a name within a longer one that it names does not count."""
+    found = [name for name in networks if name in what]
+    return [name for name in found if sum(name in other for other in found) == 1]
+
+
+CONDITIONS = {
+    condition.__name__: condition for condition in (deep, chosen_on_dev, above_words, taught)
+}
+"""What a claim may ask of a network: in words, what the network lacks."""
+
+
+def asked(m: Measurement, known: Known) -> Measurement:
+    """A measurement with what its network lacks of all that the claim asks of it."""
+    lacking = [CONDITIONS[name](m, known) for name in record_of(m.claim_id)["asks"]]
+    unmet = [words for words in lacking if words and not words.startswith(UNTOLD)]
+    untold = [words.removeprefix(UNTOLD) for words in lacking if words.startswith(UNTOLD)]
+    return replace(
+        m,
+        unmet=m.unmet or "; ".join(unmet),
+        unknown=m.unknown or "; ".join(untold),
+    )
+
+
+def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
+    """Measurements with what their rows and the record of their claim say of who speaks: network,
+    generated text, scope, the condition that fails.
+
+    A measurement that names no network of its rows speaks for all of them. Parts of a claim are
+    counted on all networks that its record names and that can bear on it, since each may contradict
+    it; so are these networks, since on each it may hold.
+    """
+    everyone = [str(name) for name in rows["backbone"].dropna().unique()]
+    generated = (rows["data_source"] == "microworld").any()
+    # a page without STS-B says nothing of its networks' scores there, but recorded ones do
+    scored = (
+        pd.concat([rows, recorded_rows("sbertlp_table1")])
+        if (rows["dataset"] != "stsb").all()
+        else rows
+    )
+    scores = {name: full_score(scored[scored["backbone"] == name]) for name in everyone}
+    known = Known(rows, scores)
+    protocol = str(rows["experiment"].dropna().iloc[0]) if rows["experiment"].notna().any() else ""
+    # Folds of all items are judged by what the others teach; the papers have a test split
+    another = "protocol" in experiment_of(protocol) or protocol.endswith("_folds")
+    whole = []
+    for m in found:
+        record = record_of(m.claim_id)
+        network = m.network or ", ".join(named(m.what, everyone) or everyone)
+        speakers = network.split(", ")
+        # By us; the paper's own training is its profile's
+        smaller = (
+            record["trained"]
+            and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
+        )
+        of_paper = set(short_names(network)) <= set(record["own"])
+        other_protocol = another or "protocol" in record
+        same = bool(network) and of_paper and not (smaller or other_protocol)
+        others = set(short_names(network)) - set(record["judges"])
+        alone = record["testable"] == "only that network" and others
+        m = replace(
+            m,
+            network=network,
+            generated=bool(generated),
+            scope="same" if same else "substitute",
+            testable=record["testable"],
+            likely=record["likely"],
+            missing=m.missing
+            or (f"speaks of {', '.join(record['judges'])} alone" if alone else ""),
+        )
+        whole.append(asked(m, known))
+    bearing = [m for m in whole if may_decide(m)]
+    parts = Counter(m.claim_id for m in bearing)
+    networks = Counter(claim for claim, _ in {(m.claim_id, m.network) for m in bearing})
+    for m in whole:
+        together = pages_of(m.claim_id) * max(1, parts[m.claim_id])
+        all_needed = m.testable == "only that network"
+        on_any = 1 if all_needed else max(1, networks[m.claim_id])
+        yield replace(m, parts=together, networks=on_any)
+
+
+def may_decide(m: Measurement) -> bool:
+    """Whether a measurement has an interval, and its network is named and passes the conditions."""
+    if m.unmet or m.unknown or m.missing or isnan(m.low):
+        return False
+    return set(short_names(m.network)) <= set(record_of(m.claim_id)["judges"])
+
+
+@lru_cache
+def full_size_scores() -> dict[str, float]:
+    """Spearman × 100 on STS-B's test pairs at full size, of recorded networks and TF-IDF, by what
+    readers are shown.
+    """
+    frames = [recorded_rows("proposal_baselines"), recorded_rows("sbertlp_table1")]
+    rows = pd.concat([f[(f["dataset"] == "stsb") & (f["metric"] == "spearman")] for f in frames])
+    rows = rows[
+        (rows["setting"].fillna("") == "") & ~rows["backbone"].isin(set(BASELINES) - {"tfidf"})
+    ]
+    said = names(rows)
+    return (100 * rows.groupby(rows["method"].map(said), sort=False)["value"].first()).to_dict()
