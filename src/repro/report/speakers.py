@@ -19,7 +19,6 @@ from repro.report.judge import Measurement
 from repro.report.tables import names
 from repro.rows import recorded_rows
 
-
 STAND_INS = (
     "all-mpnet-base-v2",
     "e5-small-en",
