@@ -158,6 +158,8 @@ def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loade
         "sbert_wk"
     ]
     assert "2 layers" in missing["missing"][0] and "all-MiniLM-L6-v2 has 6" in missing["missing"][0]
+    with pytest.raises(InputError, match=r"\['sbert_wk'\]: none .*all-MiniLM-L6-v2 has 6"):
+        load_systems(["sbert_wk"], shallow, Store())
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -99,7 +99,8 @@ def load_baselines(
             backbone = system.backbone or key
             loaded.append(replace(system, name=name, make=cache(system.make), backbone=backbone))
     if not loaded:
-        raise InputError(f"baselines is {list(names)}: none of them is at hand")
+        reasons = "; ".join(f"{line['method']}: {line['missing']}" for line in missing)
+        raise InputError(f"baselines is {list(names)}: none of them is at hand ({reasons})")
     return loaded, pd.DataFrame(missing, columns=["method", "missing"])
 
 

@@ -122,7 +122,8 @@ def load_systems(
                 {"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)}
             )
     if not found:
-        raise InputError(f"systems is {list(names)}: none of them is at hand")
+        reasons = "; ".join(f"{line['system']}: {line['missing']}" for line in missing)
+        raise InputError(f"systems is {list(names)}: none of them is at hand ({reasons})")
     return found, pd.DataFrame(missing, columns=["system", "row", "missing"])
 
 
