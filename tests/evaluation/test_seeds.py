@@ -13,6 +13,7 @@ from scipy.stats import kendalltau
 from repro.evaluation.seeds import (
     FEWEST_SEEDS,
     error_of_mean,
+    estimate,
     kendall,
     of_parts,
     over_runs,
@@ -141,6 +142,15 @@ def test_the_interval_of_several_runs_is_no_mean_of_their_own_intervals():
     assert over_runs(twice).value == pytest.approx(0.5), "two rows of one run are one number"
     assert over_runs(twice.drop(columns="seed")).value == pytest.approx(0.5)
     assert np.isnan(over_runs(runs([np.nan])).value)
+
+
+def test_what_is_called_deterministic_is_one_number_only_where_its_seeds_agree():
+    single = estimate(runs([0.2]), deterministic=True)
+    assert (single.seeds, single.random) == (1, False) and single.half > 0
+    alike = estimate(runs([0.2, 0.200001, 0.2]), deterministic=True)
+    assert (alike.seeds, alike.random) == (1, False)
+    differing = estimate(runs([0.2, 0.21, 0.2]), deterministic=True)
+    assert (differing.seeds, differing.random) == (3, True) and differing.half > alike.half
 
 
 def test_ratios_of_runs_are_judged_by_their_logarithms():

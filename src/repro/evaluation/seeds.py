@@ -23,6 +23,7 @@ from repro.seeding import make_rng
 FEWEST_SEEDS = 3  # With fewer, nothing that was drawn at random is judged
 MOST_SEEDS = 200  # Nobody would go beyond to settle a claim
 POWER = 0.8
+ROUNDING = 1e-3  # Points by which one number may differ between two runs or processors
 DRAWS = 2_000  # Draws of noise, for statistics that have no formula
 
 
@@ -161,7 +162,9 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     """Mean over seeds, in points, of the rows of one cell.
 
     Rows of one seed are one number, and so are rows of an untrained method that say the same under
-    several seeds.
+    several seeds. A cell that is called `deterministic` is one number even of a single seed; where
+    its seeds differ, something was drawn all the same, such as the split that chose a classifier's
+    penalty, and they count as seeds.
     """
     values: dict[Any, list[float]] = {}  # Not by groupby: cells are many and small
     for seed, value in zip(rows["seed"], rows["value"].to_numpy(float), strict=True):
@@ -172,7 +175,8 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     width = rows["ci_high"].to_numpy(float) - rows["ci_low"].to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
     untrained = "n_train" in rows and rows["n_train"].isna().all()
-    if deterministic or (untrained and len(by_seed) > 1 and np.ptp(list(by_seed.values())) == 0):
+    alike = np.ptp(list(by_seed.values())) <= ROUNDING if by_seed else True
+    if alike and (deterministic or (untrained and len(by_seed) > 1)):
         return Estimate({None: float(np.mean(list(by_seed.values())))}, item, random=False)
     return Estimate(by_seed, item)
 

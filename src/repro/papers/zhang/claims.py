@@ -67,8 +67,8 @@ def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
 
 
 def nothing_drawn(rows: pd.DataFrame) -> bool:
-    """Whether another seed would give the same rows: no method has a draw of its own, and no folds
-    were drawn.
+    """Whether another seed is thought to give the same rows: no method has a draw of its own, and
+    no folds were drawn. Rows of several seeds that differ say otherwise.
     """
     random = rows["method"].astype(str).str.contains("|".join(RANDOM))
     folds = rows["experiment"].astype(str).str.endswith("_folds")
