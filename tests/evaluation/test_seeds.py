@@ -177,3 +177,17 @@ def test_items_move_a_share_most_where_all_cells_move_together():
     assert won.item_error > 0.3  # each by itself: 0.08
     assert won.ends == (0.0, 1.0)
     assert of_parts(leads, lambda x: (x > 0).mean(-1), same_items=False).item_error < 0.1
+
+
+def test_the_stream_of_random_numbers_decides_no_end(monkeypatch):
+    """Of shares that jump, ends of plain draws lie elsewhere with every stream."""
+    rng = np.random.default_rng(2)
+    leads = [Estimate(dict(enumerate(rng.normal(-0.9, 0.4, 5))), item_error=0.8) for _ in range(15)]
+    ends = set()
+    for stream in range(5):
+        monkeypatch.setattr(
+            "repro.evaluation.seeds.make_rng",
+            lambda *_, stream=stream: np.random.default_rng(stream),
+        )
+        ends.add(of_parts(leads, lambda x: (x > 0).mean(-1)).ends)
+    assert len(ends) == 1

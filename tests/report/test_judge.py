@@ -9,7 +9,16 @@ from math import hypot, inf, isnan
 import numpy as np
 import pytest
 
-from repro.evaluation.seeds import Estimate, doublings, estimate, mean, of_parts, reach, scaled
+from repro.evaluation.seeds import (
+    Estimate,
+    doublings,
+    estimate,
+    estimates,
+    mean,
+    of_parts,
+    reach,
+    scaled,
+)
 from repro.report import judge as verdicts_of
 from repro.report.judge import Judge, average, effect, farthest, highest, judge, lowest, trend
 from repro.rows import make_rows
@@ -101,7 +110,8 @@ def test_every_seed_ranks_the_dims_by_itself():
         for seed, s in enumerate(signs)
         for dim in dims
     ]
-    found = trend("WANG-F2-2", make_rows(rows, metric="spearman"), 1, "score against dim")
+    at = estimates(make_rows(rows, metric="spearman"))
+    found = trend("WANG-F2-2", at, 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)
     assert (found.low, found.high) == (-1.0, 1.0)
 

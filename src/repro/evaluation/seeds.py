@@ -24,7 +24,7 @@ FEWEST_SEEDS = 3  # With fewer, nothing that was drawn at random is judged
 MOST_SEEDS = 200  # Nobody would go beyond to settle a claim
 POWER = 0.8
 ROUNDING = 1e-3  # Points by which one number may differ between two runs or processors
-DRAWS = 2_000  # Draws of noise, for statistics that have no formula
+DRAWS = 5_000  # Draws of noise, for statistics that have no formula
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
@@ -256,6 +256,14 @@ def of_parts(
     # (S, C), (C,)
     table, item_errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])
     rng = make_rng(0, "cells move")
+
+    def chances(columns: int) -> Floats:
+        """Every column holds the same evenly spread chances (DRAWS, 1, columns), in an order of its
+        own: what is drawn plainly has ends that another stream would put elsewhere.
+        """
+        spread_evenly = (np.arange(DRAWS) + 0.5) / DRAWS
+        return rng.permuted(np.tile(spread_evenly[:, None, None], (1, 1, columns)), axis=0)
+
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
     spread = [
         error_of_mean(float(sd), len(table), float(item))
@@ -264,10 +272,8 @@ def of_parts(
     errors, freedom = np.array(spread).T
     items, ends = [], []
     for cells in (table.shape[1], 1):
-        chance = rng.random((DRAWS, 1, cells))
-        items_move = (
-            ndtri(chance if same_items else rng.random((DRAWS, 1, table.shape[1]))) * item_errors
-        )
+        chance = chances(cells)
+        items_move = ndtri(chance if same_items else chances(table.shape[1])) * item_errors
         seeds_move = stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
         both_move = stdtrit(freedom, chance) * errors if same_items else items_move + seeds_move
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))

@@ -472,13 +472,12 @@ def absent(claim: str, why: str) -> Measurement:
 
 def trend(
     claim: str,
-    rows: pd.DataFrame,
+    at: Mapping[int, Estimate],
     direction: int,
     what: str,
     paper: float | None = None,
 ) -> Measurement:
-    """Kendall's τ_b of the rows' values over their dims, one ranking per seed."""
-    at = seeds.estimates(rows)
+    """Kendall's τ_b of numbers over their dims, one ranking per seed."""
     e = seeds.of_parts(list(at.values()), partial(seeds.kendall, np.array(list(at), float)))
     return effect(
         claim,

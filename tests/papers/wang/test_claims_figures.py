@@ -113,6 +113,16 @@ RISING = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
 """An encoder that gains where it should lose."""
 
 
+def test_that_losses_grow_is_told_by_their_own_intervals_not_by_those_of_scores():
+    """Scores of the same items are unsure together; what is lost between them is not."""
+    rows = losses(H, Z)
+    scores = rows["metric"] == "spearman"
+    for end, sign in (("ci_low", -1), ("ci_high", 1)):
+        rows[end] = rows["value"] + sign * np.where(scores, 0.2, 0.001)
+    (grows,) = [m for m in figure3(rows) if m.what.startswith("Kendall")]
+    assert (grows.value, grows.low, grows.high) == (-1, -1, -1)
+
+
 @pytest.mark.parametrize("options", [{}, {"reference": 8, "best": True}])
 def test_both_parts_positive_is_the_claim_and_an_encoder_that_gains_contradicts_it(options):
     found = figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate
+from repro.evaluation.seeds import Estimate, estimate, estimates
 from repro.methods import AVERAGE, BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.report.claims import judges_of
 from repro.report.judge import Cells, Facts, Measurement, Rule, effect, judge, lowest, trend
@@ -42,7 +42,7 @@ def trend_of(
     """
     own = rows[rows["metric"] == metric]
     if own["dim"].nunique() >= 3:
-        m = trend(claim, own, direction or 1, what)
+        m = trend(claim, estimates(own), direction or 1, what)
         yield m if direction or m.value >= 0 else replace(m, direction=-1)
 
 

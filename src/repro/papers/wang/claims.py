@@ -142,7 +142,7 @@ def trending(
         own = own.sort_values("value").drop_duplicates(["seed", "dim"])
     if own["dim"].nunique() >= 3:
         said = what.format(network=own.get("network", own["backbone"]).iloc[0])
-        yield trend(claim, own, direction, said, paper=paper)
+        yield trend(claim, estimates(own), direction, said, paper=paper)
 
 
 # Figure 2: score against dim
@@ -182,11 +182,17 @@ def below_full(
     task: str,
     margin: float,
 ) -> Iterator[Measurement]:
-    """How the score of a task changes below the full size, where it changes most."""
+    """How the score of a task changes below the full size, where it changes most; beside it stands
+    what a constant answer would lose.
+    """
     for name, full, dims, loss in losses_of(rows):
         narrow = {d: loss[full, d] for d in dims if d < full}
         if name == task and narrow:
-            e, said = farthest(narrow)[1], what.format(full=full)
+            own = rows[rows["dataset"] == task]
+            floor = own.loc[own["metric"] == "majority_floor", "value"].mean()
+            whole = own.query(SCORES).query("dim == full")["value"].mean()
+            said = what.format(full=full, constant=f"{100 * (whole - floor):.1f}")
+            e = farthest(narrow)[1]
             yield effect(claim, e, said, test="sameness", margin=margin)
 
 
@@ -337,6 +343,13 @@ def narrow_losses(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
         loss["encoder"] = {d: at[full] - e for d, e in at.items()}
     narrow = [d for d in at if d < full]
     return {part: {d: at_dims[d] for d in narrow} for part, at_dims in loss.items()}
+
+
+def growing_loss(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """The encoder's losses, paired over items, grow as the dim falls; three dims at least."""
+    losses = narrow_losses(rows)["encoder"]
+    if len(losses) >= 3:
+        yield trend(claim, losses, -1, what.format(network=rows["network"].iloc[0]))
 
 
 def narrowest_loss(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
