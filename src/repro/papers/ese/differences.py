@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
 from repro.papers.ese.claims import PLACES, at_places, difference, only
-from repro.report.figures import GREY, Drawing, drawing, look, new_figure, points
+from repro.report.figures import Drawing, points, whiskers
 from repro.report.tables import wide
 from repro.rows import parsed
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
@@ -171,36 +170,9 @@ def repeat_table(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-@drawing
 def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
     """Differences with their intervals (fractions), a line per variant, a panel per place (Tables 1
     and 2).
     """
     found = points(frame.assign(kind=kind), ["variant", "place"])
-    names, places = list(dict.fromkeys(found["variant"])), list(dict.fromkeys(found["place"]))
-    figure, axes = new_figure(1, len(places), height=1.6 + 0.34 * len(names), sharey=True)
-    y = np.arange(len(names))
-    for i, (panel, place) in enumerate(zip(axes, places, strict=True)):
-        own = found[found["place"] == place].set_index("variant").reindex(names)
-        reach = np.abs(np.vstack([own["value"] - own["low"], own["high"] - own["value"]]))
-        if np.isfinite(reach).any():
-            panel.errorbar(
-                own["value"],
-                y,
-                xerr=reach,
-                fmt="none",
-                ecolor=GREY,
-                elinewidth=1.4,
-                capsize=0,
-            )
-        panel.plot(own["value"], y, linestyle="none", markersize=6, **look(i))
-        panel.axvline(0, color=GREY, linewidth=1.0)
-        panel.set_yticks(y, names, fontsize=10.5)
-        panel.set_title(place, loc="left")
-        panel.grid(visible=False, axis="y")
-    axes[0].invert_yaxis()
-    figure.supxlabel(xlabel, fontsize=12)
-    figure.alt = (
-        f"{xlabel} of {', '.join(names)}, {' and '.join(places)}, with intervals; numbers: {kind}"
-    )
-    return figure
+    return whiskers(found, line="variant", panel="place", xlabel=xlabel)
