@@ -60,7 +60,8 @@ def draw_leads(rows: pd.DataFrame) -> Drawing:
         closest = lowest(leads)[1]
         ends = {"value": closest.value, "low": closest.low, "high": closest.high}
         found.append({"kind": "recorded", "network": network, "dim": dim, **ends})
-    drawn = pd.DataFrame(found).sort_values("dim", ascending=False, kind="stable")
+    drawn = pd.DataFrame(found, columns=["kind", "network", "dim", "value", "low", "high"])
+    drawn = drawn.sort_values("dim", ascending=False, kind="stable")
     drawn["size"] = drawn["dim"].map("{} dims".format)
     return whiskers(
         drawn,
