@@ -478,13 +478,16 @@ def whiskers(
         axis.grid(visible=False, axis="y")
     for spare in axes[len(panels) :]:
         spare.set_visible(False)
-    for axis in axes[max(0, len(panels) - abreast) : len(panels)]:
-        axis.set_xlabel(fill(xlabel, int(9 * WIDTH / abreast)))
     handles = series_handles(series, title_of) if color else []
     if (frame["kind"] == "paper").any():
         handles.append(Line2D([], [], label="paper", **PRINTED))
     if handles:
         add_legend(figure, handles)
+        # A legend below all panels would lie on a label of them all
+        for axis in axes[max(0, len(panels) - abreast) : len(panels)]:
+            axis.set_xlabel(xlabel)
+    else:
+        figure.supxlabel(xlabel, fontsize=12)
     kinds = [kind for kind in KINDS if kind in set(frame["kind"])]
     what = [f"{xlabel} with intervals", f"lines: {', '.join(map(str, lines))}"]
     what += [f"panels: {', '.join(map(str, panels))}"] if panel else []
