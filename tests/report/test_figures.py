@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from repro.report import figures
-from repro.report.figures import curves, points
+from repro.report.figures import curves, points, whiskers
 
 
 def frame(
@@ -96,3 +96,41 @@ def test_text_can_be_read_on_white_and_on_dark():
 
     assert contrast(figures.GREY, "#ffffff") >= 4.5 and contrast(figures.GREY, "#121212") >= 4.0
     assert min(contrast(*pair) for pair in product(figures.PALETTE, ("#ffffff", "#121212"))) >= 3
+
+
+# Dots on their intervals
+
+
+def gains():
+    nan = float("nan")
+    rows = [
+        ("paper", "RoBERTa", "step 1", "stsb", 2.0, nan, nan),
+        ("recorded", "MiniLM", "step 1", "stsb", -1.0, -2.0, 0.5),
+        ("recorded", "MiniLM", "step 1", "Avg.", -0.4, -0.7, -0.1),
+        ("recorded", "MiniLM", "step 2", "stsb", 0.9, -0.2, 1.9),
+    ]
+    columns = ["kind", "network", "step", "dataset", "value", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_whiskers_end_where_intervals_do_and_what_is_printed_is_hollow():
+    figure = whiskers(gains(), line="network", panel="step", color="dataset", xlabel="gain, points")
+    first, second = figure.axes
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["step 1", "step 2"]
+    assert [text.get_text() for text in first.get_yticklabels()] == ["RoBERTa", "MiniLM"]
+    drawn = [path for lines in first.collections for path in lines.get_segments()]
+    ends = {tuple(path[:, 0]) for path in drawn}
+    assert ends == {(-2.0, 0.5), (-0.7, -0.1)}
+    (upper, lower) = (path[0, 1] for path in drawn)
+    assert 0.5 < upper < 1 < lower < 1.5, "sets of one network have heights of their own near it"
+    hollow = [line for line in first.get_lines() if line.get_markerfacecolor() == "none"]
+    assert [list(line.get_xdata()) for line in hollow] == [[2.0]]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["STS-B", "Avg.", "paper"]
+    assert "recorded" in figure.alt and "MiniLM" in figure.alt
+    assert [path[0, 0] for lines in second.collections for path in lines.get_segments()] == [-0.2]
+
+
+def test_whiskers_of_no_number_say_so():
+    empty = whiskers(gains().assign(value=np.nan), line="network", xlabel="gain")
+    assert "no row has a value" in empty.alt

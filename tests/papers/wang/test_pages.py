@@ -13,7 +13,10 @@ from scipy.stats import spearmanr
 
 from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
+from repro.papers.wang import claims
 from repro.papers.wang.sweeps import rows_of
+from repro.papers.wang.tables import draw_leads, draw_mean_gains
+from repro.rows import recorded_rows
 from repro.runs.lines import Task, cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
 from repro.training.two_step import splice
@@ -185,3 +188,27 @@ def test_spaces_agree_by_the_cosines_of_their_principal_angles(page_of, sweep):
         )
         == 4
     )
+
+
+# First figures
+
+
+def ends_of(axes):
+    return {tuple(path[:, 0]) for lines in axes.collections for path in lines.get_segments()}
+
+
+def test_the_first_figure_of_table_2_has_the_intervals_that_judge():
+    rows = recorded_rows("wang_table2").query("backbone == 'all-MiniLM-L6-v2'")
+    figure = draw_mean_gains("wang_table2", rows)
+    for step, axes in enumerate(figure.axes, start=1):
+        judged = [m for m in claims.table2(rows) if m.what == f"mean gain of step {step}"]
+        assert {(m.low, m.high) for m in judged} <= ends_of(axes) and len(ends_of(axes)) == 2
+        (printed,) = [line for line in axes.get_lines() if line.get_markerfacecolor() == "none"]
+        assert list(printed.get_xdata()) == [m.paper for m in judged]
+
+
+def test_the_first_figure_of_table_3_shows_the_lead_over_the_best_reducer():
+    rows = recorded_rows("wang_table3").query("backbone == 'all-MiniLM-L6-v2' and dim == 32")
+    figure = draw_leads(rows)
+    (judged,) = [m for m in claims.table3(rows) if m.claim_id == "WANG-S53-1"]
+    assert ends_of(figure.axes[0]) == {(judged.low, judged.high)}

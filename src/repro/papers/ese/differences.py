@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
 from repro.papers.ese.claims import PLACES, at_places, difference, only
-from repro.report.figures import GREY, Drawing, drawing, look, new_figure, points
+from repro.report.figures import Drawing, drawing, points, whiskers
 from repro.report.tables import wide
 from repro.rows import parsed
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
@@ -177,30 +176,27 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
     and 2).
     """
     found = points(frame.assign(kind=kind), ["variant", "place"])
-    names, places = list(dict.fromkeys(found["variant"])), list(dict.fromkeys(found["place"]))
-    figure, axes = new_figure(1, len(places), height=1.6 + 0.34 * len(names), sharey=True)
-    y = np.arange(len(names))
-    for i, (panel, place) in enumerate(zip(axes, places, strict=True)):
-        own = found[found["place"] == place].set_index("variant").reindex(names)
-        reach = np.abs(np.vstack([own["value"] - own["low"], own["high"] - own["value"]]))
-        if np.isfinite(reach).any():
-            panel.errorbar(
-                own["value"],
-                y,
-                xerr=reach,
-                fmt="none",
-                ecolor=GREY,
-                elinewidth=1.4,
-                capsize=0,
-            )
-        panel.plot(own["value"], y, linestyle="none", markersize=6, **look(i))
-        panel.axvline(0, color=GREY, linewidth=1.0)
-        panel.set_yticks(y, names, fontsize=10.5)
-        panel.set_title(place, loc="left")
-        panel.grid(visible=False, axis="y")
-    axes[0].invert_yaxis()
-    figure.supxlabel(xlabel, fontsize=12)
-    figure.alt = (
-        f"{xlabel} of {', '.join(names)}, {' and '.join(places)}, with intervals; numbers: {kind}"
+    return whiskers(found, line="variant", panel="place", xlabel=xlabel)
+
+
+@drawing
+def draw_without_compression(rows: pd.DataFrame) -> Drawing:
+    """What leaving out the second loss gains over two of its targets, a panel for how many numbers
+    are read.
+    """
+    cells = at_places(rows, "spearman_lead", every_size=True).assign(kind="recorded")
+    over_default = only(cells, method="no compression − default").assign(target="than dependencies")
+    over_largest = only(cells, method="max-k − no compression").assign(target="than the k largest")
+    turned = {"ci_low": -over_largest["ci_high"], "ci_high": -over_largest["ci_low"]}
+    over_largest = over_largest.assign(value=-over_largest["value"], **turned)
+    found = points(pd.concat([over_default, over_largest]), ["dim", "target", "place"])
+    found = found.sort_values("dim", ascending=False, kind="stable")
+    found["read"] = found["dim"].map("{} numbers read".format)
+    return whiskers(
+        found,
+        line="target",
+        panel="read",
+        color="place",
+        xlabel="better without, points",
+        share=True,
     )
-    return figure

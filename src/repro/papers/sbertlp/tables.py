@@ -7,7 +7,6 @@ mapping, and dots.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -229,18 +228,12 @@ def draw_gains(
     networks = {method: network_of(rows, method) for method in both["method"].unique()}
     names = sorted(both[by].unique(), key=AVERAGE.__eq__)
     settings = list(ours["setting"].unique())
-    hollow: dict[str, Any] = {
-        "color": figures.GREY,
-        "marker": "D",
-        "markerfacecolor": "none",
-        "linestyle": "none",
-    }
     height = 1.1 + min(2.3 * len(networks), 6.0)  # a taller one is shown smaller
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
         own = paper[paper["method"] == method]
-        panel.plot(own[by].map(names.index), 100 * own["value"], markersize=8, **hollow)
+        panel.plot(own[by].map(names.index), 100 * own["value"], **figures.PRINTED)
         for i, setting in enumerate(settings):
             own = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
             x = [names.index(name) + 0.2 * (i - (len(settings) - 1) / 2) for name in own.groups]
@@ -260,7 +253,7 @@ def draw_gains(
     figure.supylabel(ylabel, fontsize=12)
     said = [(titles or {}).get(name, figures.title_of(name)) for name in names]
     axes[-1].set_xticks(range(len(names)), said)
-    handles = [Line2D([], [], label="paper", **hollow)] if len(paper) else []
+    handles = [Line2D([], [], label="paper", **figures.PRINTED)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
     figure.alt = (
         f"{ylabel} of the mapping, by {', '.join(said)}; panels: {'; '.join(networks.values())}"

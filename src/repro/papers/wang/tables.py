@@ -4,9 +4,71 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from repro.methods import STAGE_NAMES
-from repro.report.figures import Drawing, curves
-from repro.report.tables import join_kinds
+from repro.evaluation.seeds import estimate
+from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
+from repro.papers.wang import claims
+from repro.report.figures import Drawing, curves, whiskers
+from repro.report.judge import lowest
+from repro.report.scorecard import verdict_frame
+from repro.report.tables import join_kinds, paper_values
+
+STEPS = {"mean gain of step 1": "step 1", "mean gain of step 2": "step 2"}
+"""The measurements of a step's gain that is averaged over the widths."""
+PAPER_NETWORK = "RoBERTa-base (paper)"
+
+
+def draw_mean_gains(experiment: str, rows: pd.DataFrame) -> Drawing:
+    """What each step gains on average over the widths, a panel per step: as printed, and as the
+    verdict has it on every network with both, on STS-B and on the average of seven sets.
+    """
+    on_seven = rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique()
+    rows = rows[rows["backbone"].isin(on_seven)]
+    found = []
+    for name, dataset in {"STS-B": "stsb", "average of seven sets": AVERAGE}.items():
+        measured = verdict_frame(
+            "recorded", claims.JUDGES[experiment](claims.of_set(dataset, rows))
+        )
+        measured = measured[measured["what"].isin(list(STEPS))]
+        found.append(measured.assign(judged=name))
+    gains = pd.concat(found)
+    printed = gains.drop_duplicates("what")
+    printed = printed.assign(kind="paper", network=PAPER_NETWORK, value=printed["paper"])
+    printed = printed.assign(low=float("nan"), high=float("nan"))
+    drawn = pd.concat([printed, gains])
+    return whiskers(
+        drawn.assign(step=drawn["what"].map(STEPS)),
+        line="network",
+        panel="step",
+        color="judged",
+        xlabel="mean gain, points",
+    )
+
+
+def draw_leads(rows: pd.DataFrame) -> Drawing:
+    """How far two-step training is ahead of the best reducer, on the average of seven sets: as
+    printed, and on every recorded network with an interval that holds for all reducers at once.
+    """
+    paper = paper_values("wang2023", "table3").query("dataset == @AVERAGE and dim < 768")
+    scores = 100 * paper.pivot(index="dim", columns="method", values="value")
+    lead = scores[TWO_STEP] - scores[list(REDUCED)].max(axis=1)
+    found = [{"kind": "paper", "dim": dim, "value": value} for dim, value in lead.items()]
+    over = {f"{TWO_STEP} − {reducer}": reducer for reducer in REDUCED}
+    own = rows[rows["method"].isin(list(over)) & (rows["dataset"] == AVERAGE)]
+    own = own[own["setting"].isin([claims.smallest_fit(own)])]
+    for (network, dim), cell in own.groupby(["backbone", "dim"]):
+        leads = {method: estimate(each) for method, each in cell.groupby("method")}
+        closest = lowest(leads)[1]
+        ends = {"value": closest.value, "low": closest.low, "high": closest.high}
+        found.append({"kind": "recorded", "network": network, "dim": dim, **ends})
+    drawn = pd.DataFrame(found, columns=["kind", "network", "dim", "value", "low", "high"])
+    drawn = drawn.sort_values("dim", ascending=False, kind="stable")
+    drawn["size"] = drawn["dim"].map("{} dims".format)
+    return whiskers(
+        drawn,
+        line="size",
+        color="network",
+        xlabel="two-step training ahead of the best reducer, points",
+    )
 
 
 def draw_stages(scores: Sequence[pd.DataFrame], gains: Sequence[pd.DataFrame]) -> Drawing:
