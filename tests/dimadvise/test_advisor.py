@@ -148,6 +148,8 @@ def test_among_fewer_rows_than_promised_it_is_said_that_more_is_found(X, advice)
     words = "among 300 of 900 rows; promised among 900, and among fewer more is found"
     assert fewer.about.endswith(words) and words in str(fewer)
     assert "promised among" not in dimadvise.check(advice, X).about
+    more = dimadvise.check(advice, np.concatenate([X, X + 1]))
+    assert "among 1,800 of 1,800 rows; promised among 900, and among more less" in more.about
 
 
 def test_an_option_that_would_be_dropped_is_refused(X, advice):
