@@ -67,6 +67,8 @@ def test_an_unknown_name_is_told_with_the_one_that_is_like_it():
         one_of("aple", ["apple", "plum"], "fruit")
     with pytest.raises(InputError, match=r"unknown fruit 'x': choose one of apple, plum$"):
         one_of("x", ["apple", "plum"], "fruit")
+    with pytest.raises(InputError, match=r"unknown fruit 'PLUM': .* \(did you mean plum\?\)"):
+        one_of("PLUM", ["apple", "plum"], "fruit")
     many = [f"{number} apples" for number in range(100)]
     with pytest.raises(
         InputError, match=r"^unknown fruit '7 aples': did you mean 7 apples or .*\?$"

@@ -63,7 +63,8 @@ def choices(value: str, options: Sequence[str]) -> str:
     """What a user is told who gave an unknown name: what there is, and which was meant, if one is
     like it; of many options only that.
     """
-    near = get_close_matches(str(value), options)
+    in_any_case = [option for option in options if option.lower() == str(value).lower()]
+    near = in_any_case or get_close_matches(str(value), options)
     meant = f"did you mean {' or '.join(near)}?"
     if near and len(options) > LISTED:
         return meant
