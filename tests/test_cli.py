@@ -121,6 +121,16 @@ ONLY_BY = "is not read by the objective"
             "encode --encoder {tiny} --texts {pairs} --output {pairs}",
             "is an input: expected another file",
         ),
+        (
+            "encode --encoder {tiny} --texts {pairs} --output {tmp}/o.parquet",
+            "o.parquet would be no .parquet file: give a name that ends in .npy",
+        ),
+        (
+            "reduce --method pca --dim 2 --input {pairs} --output {tmp}/Y.CSV",
+            "give a name that ends in .npy",
+        ),
+        (f"{ON_PAIRS} --rows {{tmp}}/o.csv", "give a name that ends in .parquet"),
+        ("run playground --output {tmp}/o.html", "give a name that ends in .ipynb"),
         ("encode --encoder {tiny} --texts {tmp}/none.txt --output {tmp}/o.npy", "none.txt"),
         ("export --encoder {tiny} --output {tmp}", "nothing is overwritten"),
         ("export --encoder {tiny} --output {tmp}/o --layer 9", "layer 9"),

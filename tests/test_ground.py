@@ -7,9 +7,13 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_matrix
 
+from dimadvise.transform import unchanged
+from dimadvise.vectors import in_memory
 from repro import paths
 from repro.book import notebook
+from repro.reducers import PCA
 from repro.seeding import cpu_count, derive_seed, make_rng
 from repro.store import sha256
 from repro.types import (
@@ -17,6 +21,7 @@ from repro.types import (
     check_dim,
     check_embeddings,
     check_same_length,
+    finite_vector,
     one_of,
     unit_rows,
 )
@@ -62,6 +67,8 @@ def test_an_unknown_name_is_told_with_the_one_that_is_like_it():
         one_of("aple", ["apple", "plum"], "fruit")
     with pytest.raises(InputError, match=r"unknown fruit 'x': choose one of apple, plum$"):
         one_of("x", ["apple", "plum"], "fruit")
+    with pytest.raises(InputError, match=r"unknown fruit 'PLUM': .* \(did you mean plum\?\)"):
+        one_of("PLUM", ["apple", "plum"], "fruit")
     many = [f"{number} apples" for number in range(100)]
     with pytest.raises(
         InputError, match=r"^unknown fruit '7 aples': did you mean 7 apples or .*\?$"
@@ -81,6 +88,34 @@ def test_embeddings():
     for shape in ((3,), (0, 2), (2, 0), (1, 2, 3)):
         with pytest.raises(InputError, match="X has shape"):
             check_embeddings(np.zeros(shape))
+
+
+MASKED = np.ma.masked_greater(np.arange(8.0).reshape(4, 2), 6)
+UNREAD = {
+    "masked": (MASKED, "1 masked entries: drop those rows, or fill them"),
+    "sparse": (csr_matrix(np.eye(3)), r"sparse matrix: expected a plain one, .*toarray\(\)"),
+    "ragged": ([[1.0, 2.0], [3.0]], "no matrix that numpy can read .* expected an array"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREAD)
+def test_what_numpy_cannot_take_as_a_matrix_is_refused_and_no_mask_is_dropped(kind):
+    given, said = UNREAD[kind]
+    with pytest.raises(InputError, match=f"^X .*{said}"):
+        check_embeddings(given)
+    with pytest.raises(InputError, match=f"^embeddings .*{said}"):
+        in_memory(given)
+
+
+def test_a_mask_is_dropped_by_no_reducer_vector_or_map_and_an_empty_one_hides_nothing():
+    with pytest.raises(InputError, match="1 masked entries"):
+        PCA(1).fit(MASKED)
+    with pytest.raises(InputError, match="scores has 1 masked"):
+        finite_vector(MASKED[3], "scores")
+    with pytest.raises(InputError, match="1 masked entries"):
+        unchanged(2).apply(MASKED)
+    whole = np.ma.masked_greater(MASKED.data, 9)
+    assert np.array_equal(check_embeddings(whole), MASKED.data)
 
 
 def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():

@@ -104,8 +104,11 @@ def _recall(
         queries = queries.found_in(documents, corpus)
     option = found_again(deployment, documents, corpus, queries)
     about = f"{len(queries.rows):,} queries among {len(corpus):,} of {n:,} rows"
-    if len(corpus) < promised.get("corpus", 0):
-        about += f"; promised among {promised['corpus']:,}, and among fewer more is found"
+    among = promised.get("corpus", len(corpus))
+    if len(corpus) < among:
+        about += f"; promised among {among:,}, and among fewer more is found"
+    if len(corpus) > among:
+        about += f"; promised among {among:,}, and among more less is found"
     return Check(
         "recall@10",
         float(promised.get("recall", promised["recall@10"][1])),

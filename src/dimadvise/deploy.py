@@ -25,7 +25,7 @@ from dimadvise.transform import Transform
 from repro.evaluation.quantise import FLOATS, Codebook
 from repro.paths import read_json, replacing, writable_folder, write_text
 from repro.store import sealed, sha256, unchanged
-from repro.types import InputError
+from repro.types import InputError, plain_array
 
 NOTE = "reducer.json"
 WEIGHTS, CODES = MAPS
@@ -205,7 +205,7 @@ class SavedReducer(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "SavedReducer":
         """Check that rows X (n, D) are as wide as those that the map was fitted on."""
-        self.transform(np.asarray(X)[:1])
+        self.transform(plain_array(X)[:1])
         return self
 
     def transform(self, X: Any) -> Vectors:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from repro.types import LARGEST, InputError, check_dim, check_range
+from repro.types import LARGEST, InputError, check_dim, check_range, plain_array
 
 Rows: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = NDArray[np.float32]
@@ -188,7 +188,7 @@ class Matrix(Vectors):
 
         Ids (n,) have a column by which they are known.
         """
-        self.X = np.asarray(X)
+        self.X = plain_array(X, name)
         self.name, self.shape = name, matrix_shape(self.X.shape, name)
         self.kind = kind or _kind(self.X.dtype, name)
         self.named, self.id_column = ids, id_column

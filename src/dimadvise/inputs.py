@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimadvise.columns import naming
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from dimadvise.honesty import refuse_packed_bits
 from dimadvise.request import Request
@@ -18,6 +19,9 @@ from repro.types import Array, InputError
 
 if TYPE_CHECKING:
     from repro.models.encoder import Encoder
+
+MISSING = ("None", "nan", "NaT", "<NA>", "--")
+"""How Python, numpy, pandas and a masked array spell what is not there."""
 
 
 @dataclass(frozen=True)
@@ -180,16 +184,45 @@ def _graded(table: Table, n: int) -> Pairs:
 
 def _classed(labels: Path | Sequence[str], columns: Mapping[str, str], X: Vectors) -> Classes:
     """A label for each row."""
-    where = "labels"
+    where, names = "labels", list[str]()
     if isinstance(labels, str | Path):
-        where, labels = str(labels), _labels(Path(labels), columns)
-    classes = [str(label) for label in labels]
+        where = str(labels)
+        labels, names = _labels(Path(labels), columns)
+    classes = _filled(labels, where)
     n = X.shape[0]
     if len(classes) != n:
         raise InputError(
             f"{where} has {len(classes)} labels, {X.name} has {n} rows: expected one for each row"
         )
+    _check_order(names, X, where)
     return Classes(np.arange(n), np.array(classes))
+
+
+def _filled(labels: Any, where: str) -> list[str]:
+    """Labels as texts; one that is missing is no class, and is refused."""
+    shape = np.shape(np.asarray(labels, object))
+    if len(shape) != 1:
+        raise InputError(f"{where} has shape {shape}: expected one label for each row, in a list")
+    classes = [str(label) for label in labels]
+    for row, label in enumerate(labels):
+        if not isinstance(label, str) and classes[row] in MISSING:
+            raise InputError(f"{where}: row {row} has none ({label}): fill it, or drop the row")
+    return classes
+
+
+def _check_order(names: Sequence[str], X: Vectors, where: str) -> None:
+    """Refuse labels whose table names the rows as their vectors do, but in another order.
+
+    Names that the vectors do not know at all are others', and tell nothing of the order.
+    """
+    ids = [str(name) for name in X.ids(0, X.shape[0])] if names else []
+    known = set(ids)
+    for row, (name, expected) in enumerate(zip(names, ids, strict=False)):
+        if name != expected and name in known:
+            raise InputError(
+                f"{where} names row {row} {name!r}, {X.name} names it {expected!r}: bring the "
+                "labels into the order of the vectors, for label i is of row i"
+            )
 
 
 def _judged(table: Table, queries: int, documents: int) -> Search:
@@ -274,11 +307,15 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], Evidence | None]:
     return sides, evidence
 
 
-def _labels(path: Path, columns: Mapping[str, str]) -> list[str]:
-    """One label per row, from a table with such a column or from lines of text."""
+def _labels(path: Path, columns: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """One label per row, from a table with such a column or from lines of text; and what a column
+    of the table names the rows, if one does.
+    """
     if ending(path) in ENDINGS and "label" in (table := Table(path, columns)).columns:
-        return [label.strip() for label in table.texts("label")]
-    return [line.strip() for line in filled_lines(path)]
+        labels = [label.strip() for label in table.texts("label")]
+        named_by = naming(table.columns)
+        return labels, table[named_by] if named_by else []
+    return [line.strip() for line in filled_lines(path)], []
 
 
 def _rows(table: Table, column: str, n: int) -> Rows:

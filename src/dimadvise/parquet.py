@@ -102,12 +102,13 @@ class Parquet(Vectors):
             for lists in self._lists(size, group):
                 values = lists.flatten()
                 D = self.shape[1] if hasattr(self, "shape") else len(values) // len(lists)
-                wrong = np.asarray(lists.value_lengths().fill_null(-1)) != D
-                if not D or wrong.any() or values.null_count:
-                    row = start + int(np.argmax(wrong))
+                bad = np.asarray(lists.value_lengths().fill_null(-1)) != D
+                if D and values.null_count and not bad.any():
+                    bad = np.asarray(values.is_null()).reshape(-1, D).any(axis=1)
+                if not D or bad.any():
+                    row = start + int(np.argmax(bad))
                     raise InputError(
-                        f"{self.name} row {row} or after is empty or has not {D} numbers: drop "
-                        "such rows"
+                        f"{self.name} row {row} is empty or has not {D} numbers: drop such rows"
                     )
                 yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
                 start += len(lists)
@@ -156,7 +157,8 @@ def _content(kind: Any) -> str:
 
 
 def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_kind(kind) for is_kind in texts)
 
 
 def _names_rows(kind: Any) -> bool:

@@ -21,7 +21,7 @@ from dimadvise.files import Block, Rows, Vectors
 from repro.reducers.linear import GRP
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
-from repro.types import InputError, check_dim, one_of, unit_rows
+from repro.types import InputError, check_dim, one_of, plain_array, unit_rows
 
 Floats: TypeAlias = NDArray[np.float64]
 TURNED = "-rotated"
@@ -85,7 +85,7 @@ class Transform:
 
     def apply(self, X: Any) -> Block:
         """Rows X (n, D) as (n, dim) float32; a row of zeros has no direction and stays as it is."""
-        X = np.asarray(X, np.float32)
+        X = plain_array(X, "X", np.float32)
         if X.ndim != 2 or X.shape[1] != len(self.matrix):
             raise InputError(
                 f"rows have shape {X.shape}: expected (n, {len(self.matrix)}), as the map "

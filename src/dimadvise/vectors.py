@@ -193,7 +193,8 @@ def _npz(path: Path, column: str) -> Vectors:
         matrices = [name for name, shape in shapes.items() if len(shape) == 2]
         if not matrices and len(arrays.files) == 1:
             matrices = arrays.files  # What is wrong with it is told below.
-        array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers")
+        hint = _SPARSE.format(path=path) if "indptr" in arrays.files else ""
+        array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers", hint)
         with _numpy_damage_told(path):
             X = arrays[array]
             of_rows = {
@@ -307,7 +308,15 @@ _HDF5 = "save each matrix by itself, np.save('train.npy', h5py.File('{path}')['t
 _TEXT = (
     "make a matrix of its numbers, np.save('X.npy', np.loadtxt('{path}')), by usecols without words"
 )
-_TABLE = "make a matrix of its numbers, np.save('X.npy', pd.read_csv('{path}')[columns].to_numpy())"
+_TABLE = (
+    "make a matrix of its numbers, np.save('X.npy', pd.read_csv('{path}')[columns].to_numpy()), or "
+    "where one column spells lists write it as parquet, "
+    "pd.read_csv('{path}').to_parquet('X.parquet')"
+)
+_SPARSE = (
+    "; it looks like a sparse matrix: save a plain one, "
+    "np.save('X.npy', scipy.sparse.load_npz('{path}').toarray())"
+)
 _PICKLE = "it may hold code that is run: where it was made, save plain numbers, np.save('X.npy', X)"
 _PACKED = "unpack it first"
 _ARROW = "write it as parquet, datasets.Dataset.from_file('{path}').to_parquet('X.parquet')"

@@ -115,8 +115,10 @@ def run(
     from repro.book import notebook as notebooks
     from repro.config import PROFILES
     from repro.digests import digest
-    from repro.paths import project_root, writable_file
+    from repro.paths import project_root, refuse_other_form, writable_file
 
+    if output is not None:
+        refuse_other_form(output, ".ipynb")
     source = notebooks.locate(notebook)
     given = dict(p) | ({"record": "True"} if record else {})
     values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))

@@ -34,6 +34,12 @@ ASSETS = PACKAGE / "assets"
 BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
 TABLES = PACKAGE / "papers"  # of claims, a file a document
+ENDINGS = {
+    *(".npy", ".npz", ".safetensors", ".parquet", ".arrow", ".feather", ".csv", ".tsv", ".xlsx"),
+    *(".json", ".jsonl", ".ndjson", ".txt", ".ipynb", ".md", ".html", ".pdf", ".py"),
+    *(".pt", ".pth", ".pkl", ".h5", ".hdf5", ".fvecs", ".fbin", ".gz", ".zip"),
+}
+"""Endings of files by which readers tell their form."""
 LONGEST_NAME = 216
 """Bytes of an output's name; file systems take 255, of which its partial name needs up to 39."""
 DEEPEST = 100
@@ -158,6 +164,14 @@ def writable_file(path: Path, *inputs: Path | str) -> Path:
         what = "a folder" if real.is_dir() else "no regular file"
         raise InputError(f"{path} is {what}: give the name of a file, there already or not")
     return real
+
+
+def refuse_other_form(path: Path, form: str) -> None:
+    """Refuse the name of an output whose ending says another form than it is written in, by which
+    a reader would take it for damaged.
+    """
+    if path.suffix.lower() in ENDINGS - {form}:
+        raise InputError(f"{path} would be no {path.suffix} file: give a name that ends in {form}")
 
 
 def writable_folder(path: Path) -> Path:

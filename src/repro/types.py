@@ -63,7 +63,8 @@ def choices(value: str, options: Sequence[str]) -> str:
     """What a user is told who gave an unknown name: what there is, and which was meant, if one is
     like it; of many options only that.
     """
-    near = get_close_matches(str(value), options)
+    in_any_case = [option for option in options if option.lower() == str(value).lower()]
+    near = in_any_case or get_close_matches(str(value), options)
     meant = f"did you mean {' or '.join(near)}?"
     if near and len(options) > LISTED:
         return meant
@@ -90,11 +91,37 @@ def above_zero(value: float, what: str) -> float:
     return value
 
 
+def refuse_masked(X: Any, name: str = "X") -> None:
+    """Refuse an array with entries that are masked: numpy gives the numbers below the mask."""
+    if np.ma.is_masked(X):
+        count = np.ma.count_masked(X)
+        wanted = f"drop those rows, or fill them by {name}.filled(number)"
+        raise InputError(f"{name} has {count:,} masked entries: {wanted}")
+
+
+def plain_array(X: Any, name: str = "X", dtype: Any = None) -> NDArray[Any]:
+    """X as an array of numpy, of `dtype` if one is given.
+
+    Raises:
+        InputError: for masked entries, and for what numpy cannot take, such as sparse matrices,
+            rows of unequal lengths and tensors in bfloat16.
+    """
+    refuse_masked(X, name)
+    if hasattr(X, "toarray"):
+        raise InputError(f"{name} is a sparse matrix: expected a plain one, {name}.toarray()")
+    try:
+        return np.asarray(X, dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} is no matrix that numpy can read ({error}): expected an array (n, dim)"
+        ) from None
+
+
 def check_embeddings(X: Any, name: str = "X") -> Array:
     """X as a float array (n, dim) of finite real numbers within range; the first bad row of another
     is named.
     """
-    X = np.asarray(X)
+    X = plain_array(X, name)
     if X.ndim != 2:
         raise InputError(
             f"{name} has shape {X.shape}: expected a matrix (n, dim), one row per text"
@@ -138,6 +165,7 @@ def finite_vector(values: Any, name: str, at_least: int = 1) -> NDArray[np.float
     """Return `values` as a float64 vector of at least so many finite numbers, or say what it is
     instead.
     """
+    refuse_masked(values, name)
     if np.iscomplexobj(values):
         raise InputError(f"{name} holds complex numbers: expected real ones")
     try:

@@ -19,6 +19,7 @@ import tyro
 from repro.paths import (
     is_out_of_memory,
     read_matrix,
+    refuse_other_form,
     replacing,
     writable_file,
     writable_folder,
@@ -108,7 +109,7 @@ def encode(asked: Encoding) -> int:
 
     texts, dim = asked.texts, asked.dim
     writable_file(asked.output, texts)
-    _refuse_others(asked.output, _is_embeddings)
+    _refuse_others(asked.output, ".npy", _is_embeddings)
     lines = data.stream(str(texts), data.column_names(asked.columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
@@ -229,7 +230,7 @@ def evaluate(asked: Evaluation) -> int:
 
     if asked.rows is not None:
         writable_file(asked.rows, asked.data)
-        _refuse_others(asked.rows, _is_rows)
+        _refuse_others(asked.rows, ".parquet", _is_rows)
     if asked.mteb is not None:
         writable_folder(asked.mteb)
     judged = load_task(
@@ -295,7 +296,7 @@ def reduce(
     from repro.reducers import Truncate, make_reducer
 
     writable_file(output, input, *fit_on)
-    _refuse_others(output, _is_embeddings)
+    _refuse_others(output, ".npy", _is_embeddings)
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]
@@ -481,8 +482,11 @@ def fitted_layer(network: Any, note: Mapping[str, Any], layer: int | None) -> in
     return note.get("layer")
 
 
-def _refuse_others(path: Path, is_ours: Callable[[Path], bool]) -> None:
-    """Refuse to write over a file unless it is empty, or holds what such a verb writes."""
+def _refuse_others(path: Path, form: str, is_ours: Callable[[Path], bool]) -> None:
+    """Refuse to write over a file unless it is empty, or holds what such a verb writes; and a name
+    that promises another form.
+    """
+    refuse_other_form(path, form)
     if path.is_file() and path.stat().st_size and not is_ours(path):
         raise InputError(f"{path} is there and holds something else: give another name, or move it")
 

@@ -8,6 +8,9 @@ from importlib.resources import files
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dimadvise
@@ -15,6 +18,7 @@ from deployment import rows
 from dimadvise.again import Stored
 from dimadvise.deploy import read
 from dimadvise.findings import two_answers
+from dimadvise.inputs import case_of
 from dimadvise.vectors import in_memory
 from repro.cli import dimadvise as command
 from repro.evaluation.stats import Interval
@@ -60,6 +64,40 @@ def test_files_arrays_and_requests_are_advised_alike(X, advice, tmp_path):
     request = dimadvise.Request(tmp_path / "X.npy", recall=0.9, **FEW)
     for other in (by_path, dimadvise.advise(request)):
         assert other.answer == advice.answer
+
+
+def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_path):
+    X, labels = rows(60), ["up", "down"] * 30
+    ids = [f"doc{row}" for row in range(60)]
+    vectors = tmp_path / "X.parquet"
+    pq.write_table(pa.table({"id": ids, "vector": X.tolist()}), vectors)
+
+    def given(names):
+        lines = [f"{name}\t{label}\n" for name, label in zip(names, labels, strict=True)]
+        table = tmp_path / "labels.tsv"
+        table.write_text("".join(["docid\tlabel\n", *lines]))
+        return case_of(dimadvise.Request(vectors), vectors, labels=table).evidence
+
+    assert list(given(ids).labels) == labels
+    # Names of others tell nothing of the order.
+    assert list(given(range(60)).labels) == labels
+    with pytest.raises(InputError, match=r"labels.tsv names row 0 'doc59', .* names it 'doc0'"):
+        given(ids[::-1])
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [None, float("nan"), pd.NA, pd.NaT, np.ma.masked],
+    ids=["None", "nan", "NA", "NaT", "masked"],
+)
+def test_a_label_that_is_missing_is_no_class(missing):
+    labels = ["up", "down"] * 30
+    with pytest.raises(InputError, match="labels: row 7 has none"):
+        case_of(dimadvise.Request(), rows(60), labels=[*labels[:7], missing, *labels[8:]])
+    with pytest.raises(
+        InputError, match=r"labels has shape \(60, 2\): expected one label for each"
+    ):
+        case_of(dimadvise.Request(), rows(60), labels=np.eye(2)[[0, 1] * 30])
 
 
 def test_labels_are_given_as_they_are_and_their_promise_is_measured_again(tmp_path):
@@ -110,6 +148,8 @@ def test_among_fewer_rows_than_promised_it_is_said_that_more_is_found(X, advice)
     words = "among 300 of 900 rows; promised among 900, and among fewer more is found"
     assert fewer.about.endswith(words) and words in str(fewer)
     assert "promised among" not in dimadvise.check(advice, X).about
+    more = dimadvise.check(advice, np.concatenate([X, X + 1]))
+    assert "among 1,800 of 1,800 rows; promised among 900, and among more less" in more.about
 
 
 def test_an_option_that_would_be_dropped_is_refused(X, advice):

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
+from scipy.sparse import csr_matrix, save_npz
 
 from dimadvise.vectors import in_memory, open_vectors
 from repro.types import InputError
@@ -229,8 +230,15 @@ def test_a_number_that_is_not_finite_is_named_by_its_row_in_its_file(tmp_path, n
 def test_a_list_with_a_hole_is_refused(tmp_path, kind):
     rows = pa.array([[1, 2], [3, None], [5, 6]], pa.list_(kind), from_pandas=True)
     pq.write_table(pa.table({"v": rows}), tmp_path / "hole.parquet")
-    with pytest.raises(InputError, match=r"hole\.parquet row [01] "):
+    with pytest.raises(InputError, match=r"hole\.parquet row 1 is empty or has not 2 numbers"):
         list(open_vectors(tmp_path / "hole.parquet").blocks())
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_texts_of_every_kind_that_arrow_has_name_rows(tmp_path, kind):
+    named = pa.array(["a", None, "c"], kind)
+    pq.write_table(pa.table({"id": named, "v": [[1.0], [2.0], [3.0]]}), tmp_path / "X.parquet")
+    assert open_vectors(tmp_path / "X.parquet").ids(0, 3) == ["a", None, "c"]
 
 
 def test_a_column_is_named_where_there_are_several(tmp_path):
@@ -297,7 +305,7 @@ FAULTS = {
     ),
     "null.parquet": (
         lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p),
-        "row 1 or after is empty",
+        "row 1 is empty",
     ),
     "zero.parquet": (lambda p: parquet(p, WHOLE[:0]), "at least one"),
     "cut.fvecs": (lambda p: cut(p, FORMS["vectors.fvecs"], 100), "no file of rows of 12 numbers"),
@@ -354,7 +362,7 @@ FAULTS = {
     ),
     "words.parquet": (
         lambda p: pq.write_table(pa.table({"v": ["[1, 2]", "one, two"]}), p),
-        "row 1 or after is empty or has not 2",
+        "row 1 is empty or has not 2",
     ),
     "bytes_for_text.parquet": (
         lambda p: pq.write_table(pa.table({"v": pa.array([b"[1, \xff"]).view(pa.string())}), p),
@@ -398,9 +406,17 @@ FAULTS = {
         "none of ids, names is a matrix",
     ),
     "objects.npz": (lambda p: np.savez(p, X=np.array([[None]])), "holds Python objects"),
+    "sparse.npz": (
+        lambda p: save_npz(p, csr_matrix(WHOLE)),
+        r"looks like a sparse matrix: save a plain one, .*load_npz\('.*'\)\.toarray\(\)",
+    ),
     "table.csv": (
         lambda p: p.write_text("1,2"),
         r"make a matrix of its numbers, np\.save\('X\.npy', pd\.read_csv",
+    ),
+    "spelt.csv": (
+        lambda p: p.write_text('id,v\na,"[1, 2]"\n'),
+        r"where one column spells lists write it as parquet, .*to_parquet\('X\.parquet'\)",
     ),
     "table.csv.gz": (
         lambda p: p.write_text("1,2"),

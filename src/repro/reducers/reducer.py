@@ -18,7 +18,14 @@ import psutil
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from repro.types import Array, InputError, check_dim, check_embeddings, check_range
+from repro.types import (
+    Array,
+    InputError,
+    check_dim,
+    check_embeddings,
+    check_range,
+    refuse_masked,
+)
 
 SMALLEST = 1e-20
 """Largest entry of X below which squares, distances and at last the output vanish in float32."""
@@ -70,6 +77,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return self._input(X, reset=True, ensure_min_samples=self.min_rows)
 
     def _input(self, X: Any, **options: Any) -> Array:
+        refuse_masked(X)
         try:
             X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], **options))
         except ValueError as error:
