@@ -176,9 +176,11 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
         middles = (values[1:] + values[:-1]) / 2  # (values - 1, dim)
         below = np.zeros(Y.shape, np.uint8)
         for start in range(0, len(Y), CACHED):
-            rows = slice(start, start + CACHED)
+            rows, counts = Y[start : start + CACHED], below[start : start + CACHED]
+            higher = np.empty(rows.shape, bool)
             for middle in middles:
-                below[rows] += middle < Y[rows]
+                np.less(middle, rows, out=higher)
+                counts += higher.view(np.uint8)  # without a cast of each
         return below
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
