@@ -461,21 +461,11 @@ def whiskers(
     figure, axes = new_figure(deep, abreast, height=height, sharex=share, sharey=True)
     for axis, title in zip(axes, panels, strict=False):
         own = frame[frame[panel] == title] if panel else frame
-        axis.axvline(0, color=GREY, linewidth=1.0)
-        for name, style in looks(series).items():
-            dots = own[own["kind"] != "paper"]
-            dots = dots[dots[color] == name] if color else dots
-            ends = dots["low"], dots["high"]
-            axis.hlines(dots["height"], *ends, color=style["color"], linewidth=1.6)
-            axis.plot(dots["value"], dots["height"], **style, linestyle="none", markersize=6)
-        printed = own[own["kind"] == "paper"]
-        axis.plot(printed["value"], printed["height"], **PRINTED)
+        parts = {name: own[own[color] == name] if color else own for name in series}
+        _dots_on_intervals(axis, parts, own[own["kind"] == "paper"])
         axis.set_yticks(range(len(lines)), [str(name) for name in lines], fontsize=10.5)
         axis.set_ylim(len(lines) - 0.5, -0.5)
         axis.set_title(str(title), loc="left", fontsize=11)
-        axis.margins(x=0.08)  # No dot is cut
-        axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
-        axis.grid(visible=False, axis="y")
     for spare in axes[len(panels) :]:
         spare.set_visible(False)
     handles = series_handles(series, title_of) if color else []
@@ -488,12 +478,31 @@ def whiskers(
             axis.set_xlabel(xlabel)
     else:
         figure.supxlabel(xlabel, fontsize=12)
-    kinds = [kind for kind in KINDS if kind in set(frame["kind"])]
-    what = [f"{xlabel} with intervals", f"lines: {', '.join(map(str, lines))}"]
-    what += [f"panels: {', '.join(map(str, panels))}"] if panel else []
-    what += [f"colours: {', '.join(map(title_of, series))}"] if color else []
-    figure.alt = "; ".join([*what, f"numbers: {', '.join(kinds)}"])
+    told = {"lines": lines, "panels": panels if panel else [], "colours": series if color else []}
+    told["numbers"] = [kind for kind in KINDS if kind in set(frame["kind"])]
+    what = [
+        f"{name}: {', '.join(map(title_of, values))}" for name, values in told.items() if values
+    ]
+    figure.alt = "; ".join([f"{xlabel} with intervals", *what])
     return figure
+
+
+def _dots_on_intervals(
+    axis: Axes,
+    series: Mapping[str, pd.DataFrame],
+    printed: pd.DataFrame,
+) -> None:
+    """One panel: dots of each series on their intervals, printed numbers hollow, zero as a line."""
+    axis.axvline(0, color=GREY, linewidth=1.0)
+    for name, style in looks(list(series)).items():
+        dots = series[name].query("kind != 'paper'")
+        ends = dots["low"], dots["high"]
+        axis.hlines(dots["height"], *ends, color=style["color"], linewidth=1.6)
+        axis.plot(dots["value"], dots["height"], **style, linestyle="none", markersize=6)
+    axis.plot(printed["value"], printed["height"], **PRINTED)
+    axis.margins(x=0.08)  # No dot is cut
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
+    axis.grid(visible=False, axis="y")
 
 
 def title_of(name: Any) -> str:
