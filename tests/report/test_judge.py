@@ -270,3 +270,14 @@ def test_every_kind_of_interval_holds_the_truth_in_93_of_100_cases(kind):
         e, truth = kind(rng)
         held += e.low <= truth <= e.high
     assert held / runs >= 0.93
+
+
+def test_what_it_would_take_is_told_of_the_cell_whose_end_decides():
+    """The smallest value may be a sure one, while another cell leaves the claim open."""
+    sure = Estimate({0: 0.9, 1: 1.0, 2: 1.1})
+    unsure = Estimate({0: -3.0, 1: 2.0, 2: 7.0})
+    key, e = lowest({"sure": sure, "unsure": unsure})
+    m = effect("WANG-T3-1", e, "lead")
+    assert (key, m.verdict) == ("sure", "cannot tell")
+    alone = effect("WANG-T3-1", replace(unsure, cells=2), "lead")
+    assert m.why == alone.why and "seeds to see" in m.why

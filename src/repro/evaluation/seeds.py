@@ -93,6 +93,8 @@ class Estimate:
     """Of an interval that the formula below does not give: the smallest or largest of several."""
     extreme: bool = False  # whether it is that: its ends are bounds from different cells
     centres: tuple[float, float] | None = None  # the values of these cells
+    errors: tuple[float, float] | None = None
+    """Between seeds and over items, of the cell whose end decides, where it is another one."""
 
     @property
     def value(self) -> float:

@@ -115,6 +115,8 @@ class Measurement:
     likely: str = ""  # the likely reason, in one word, if the claim is not seen
     seed_sd: float = nan  # between seeds; of a ratio in doublings, as the next
     item_error: float = 0.0  # standard error over items
+    deciding: tuple[float, float] | None = None
+    """The same two of the cell whose end decides, where it is another one."""
     cells: int = 1  # how many were judged together
     extreme: bool = False  # the smallest or largest of several, whose ends are bounds
     centres: tuple[float, float] | None = None  # the values of the cells that these ends are of
@@ -328,6 +330,8 @@ def remedy(m: Measurement) -> str:
         return f"contradicted alone, not among {m.parts} parts"
     if alone == "yes":
         return f"holds alone, not among {m.networks} networks"
+    if m.deciding:
+        m = replace(m, seed_sd=m.deciding[0], item_error=m.deciding[1])
     if isnan(m.seed_sd) and isnan(m.low):
         return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds"
     if isnan(m.seed_sd):  # timings know no more than their interval
@@ -386,11 +390,14 @@ def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K,
     at = together(at)
     key = pick(at, key=lambda k: at[k].value)
     lower, upper = pick(at.values(), key=lambda e: e.low), pick(at.values(), key=lambda e: e.high)
+    # The claim holds if the end that lies towards the null passes it
+    deciding = lower if pick is min else upper
     return key, replace(
         at[key],
         ends=(lower.low, upper.high),
         extreme=len(at) > 1,
         centres=(lower.value, upper.value),
+        errors=(deciding.seed_sd, deciding.item_error),
     )
 
 
@@ -409,9 +416,11 @@ def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
     if len(at) == 1 or isnan(e.low):
         return key, e
     least = max(max(0.0, other.low, -other.high) for other in at.values())
-    most = max(max(-other.low, other.high) for other in at.values())
+    deciding = max(at.values(), key=lambda other: max(-other.low, other.high))
+    most = max(-deciding.low, deciding.high)
     ends = (least, most) if e.value >= 0 else (-most, -least)
-    return key, replace(e, ends=ends, extreme=True)
+    errors = (deciding.seed_sd, deciding.item_error)
+    return key, replace(e, ends=ends, extreme=True, errors=errors)
 
 
 def average(at: Cells, *, same_items: bool = True) -> tuple[tuple[Any, ...], Estimate]:
@@ -433,6 +442,7 @@ def effect(
     spread = {
         "seed_sd": e.seed_sd,
         "item_error": e.item_error,
+        "deciding": e.errors,
         "cells": e.cells,
         "extreme": e.extreme,
         "centres": e.centres,
@@ -462,7 +472,10 @@ def change(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measure
     numbers = ("value", "low", "high")
     ends: dict[str, Any] = {name: 100 * (getattr(m, name) - 1) for name in numbers}
     ends["centres"] = None
-    return replace(m, test="sameness", seed_sd=100 * m.seed_sd * log(2), **ends)
+    per_cent = 100 * log(2)
+    deciding = m.deciding and (per_cent * m.deciding[0], m.deciding[1])
+    ends |= {"seed_sd": per_cent * m.seed_sd, "deciding": deciding}
+    return replace(m, test="sameness", **ends)
 
 
 def absent(claim: str, why: str) -> Measurement:
