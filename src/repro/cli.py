@@ -117,7 +117,7 @@ def run(
     from repro.digests import digest
     from repro.paths import project_root, refuse_other_form, writable_file
 
-    if output is not None:
+    if output is not None and not output.exists():  # What is there is told as what it is
         refuse_other_form(output, ".ipynb")
     source = notebooks.locate(notebook)
     given = dict(p) | ({"record": "True"} if record else {})
