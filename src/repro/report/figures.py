@@ -487,6 +487,12 @@ def whiskers(
     return figure
 
 
+def sized(frame: pd.DataFrame, words: str = "{} dims") -> pd.DataFrame:
+    """Rows from wide to narrow, with a column `size` that says the dim of each in words."""
+    ordered = frame.sort_values("dim", ascending=False, kind="stable")
+    return ordered.assign(size=ordered["dim"].map(words.format))
+
+
 def _dots_on_intervals(
     axis: Axes,
     series: Mapping[str, pd.DataFrame],

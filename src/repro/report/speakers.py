@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from repro.evaluation.seeds import FEWEST_SEEDS
 from repro.methods import BASELINES, END_TO_END, UNTRAINED
 from repro.objectives import ANGLE_RECIPES
 from repro.report.claims import experiment_of, lift_of, pages_of, record_of
@@ -110,9 +111,12 @@ def taught(m: Measurement, known: Known) -> str:
     rows = known.rows if experiment == lift["rows"] else recorded_rows(lift["rows"])
     least = LEAST_LIFT * (lift["trained"] - lift["untouched"])
     for name in m.network.split(", "):
-        lifted = lifted_by(rows, name)
+        lifted, seeds = lifted_by(rows, name), at_full_width(rows, name)["seed"].nunique()
         if isnan(lifted):
             return f"{UNTOLD}needs {lift['objective']} at full width beside the untouched {name}"
+        if seeds < FEWEST_SEEDS:
+            needed = f"needs {FEWEST_SEEDS} seeds of {lift['objective']} at full width, of which"
+            return f"{UNTOLD}{needed} {name} has {seeds}"
         if lifted < least:
             points = f"{lifted:.1f}".replace("-", "−")
             return (
@@ -130,13 +134,23 @@ def lifted_by(rows: pd.DataFrame, network: str) -> float:
     """In points, the encoder's score on dev pairs after training at full width less that of the
     untouched network, at the same readout; NaN where rows hold only one of them.
     """
-    own = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
-    own = own[(own["metric"] == "spearman") & own["setting"].fillna("").str.startswith("dev")]
+    own = dev_scores(rows, network)
     untouched = own[own["method"] == UNTRAINED]
-    trained = own[own["method"] == END_TO_END]
-    width = SIZES.get(Path(network).name, trained["dim"].max())
-    trained = trained[trained["dim"] == width]
+    trained = at_full_width(rows, network)
     return 100 * float(trained["value"].mean() - untouched["value"].mean())
+
+
+def at_full_width(rows: pd.DataFrame, network: str) -> pd.DataFrame:
+    """The encoder's scores on dev pairs after training at full width, a row per seed."""
+    own = dev_scores(rows, network)
+    trained = own[own["method"] == END_TO_END]
+    return trained[trained["dim"] == SIZES.get(Path(network).name, trained["dim"].max())]
+
+
+def dev_scores(rows: pd.DataFrame, network: str) -> pd.DataFrame:
+    """The scores of a network's encoder on dev pairs."""
+    own = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
+    return own[(own["metric"] == "spearman") & own["setting"].fillna("").str.startswith("dev")]
 
 
 def full_score(rows: pd.DataFrame) -> float | None:

@@ -13,7 +13,7 @@ import pandas as pd
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
 from repro.papers.ese.claims import PLACES, at_places, difference, only
-from repro.report.figures import Drawing, drawing, points, whiskers
+from repro.report.figures import Drawing, drawing, points, sized, whiskers
 from repro.report.tables import wide
 from repro.rows import parsed
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
@@ -175,8 +175,8 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
     """Differences with their intervals (fractions), a line per variant, a panel per place (Tables 1
     and 2).
     """
-    found = points(frame.assign(kind=kind), ["variant", "place"])
-    return whiskers(found, line="variant", panel="place", xlabel=xlabel)
+    numbers = points(frame.assign(kind=kind), ["variant", "place"])
+    return whiskers(numbers, line="variant", panel="place", xlabel=xlabel)
 
 
 @drawing
@@ -189,13 +189,11 @@ def draw_without_compression(rows: pd.DataFrame) -> Drawing:
     over_largest = only(cells, method="max-k − no compression").assign(target="than the k largest")
     turned = {"ci_low": -over_largest["ci_high"], "ci_high": -over_largest["ci_low"]}
     over_largest = over_largest.assign(value=-over_largest["value"], **turned)
-    found = points(pd.concat([over_default, over_largest]), ["dim", "target", "place"])
-    found = found.sort_values("dim", ascending=False, kind="stable")
-    found["read"] = found["dim"].map("{} numbers read".format)
+    gains = points(pd.concat([over_default, over_largest]), ["dim", "target", "place"])
     return whiskers(
-        found,
+        sized(gains, "{} numbers read"),
         line="target",
-        panel="read",
+        panel="size",
         color="place",
         xlabel="better without, points",
         share=True,

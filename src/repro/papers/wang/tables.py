@@ -7,7 +7,7 @@ import pandas as pd
 from repro.evaluation.seeds import estimate
 from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
 from repro.papers.wang import claims
-from repro.report.figures import Drawing, curves, whiskers
+from repro.report.figures import Drawing, curves, sized, whiskers
 from repro.report.judge import lowest
 from repro.report.scorecard import verdict_frame
 from repro.report.tables import join_kinds, paper_values
@@ -23,14 +23,14 @@ def draw_mean_gains(experiment: str, rows: pd.DataFrame) -> Drawing:
     """
     on_seven = rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique()
     rows = rows[rows["backbone"].isin(on_seven)]
-    found = []
+    by_dataset = []
     for name, dataset in {"STS-B": "stsb", "average of seven sets": AVERAGE}.items():
         measured = verdict_frame(
             "recorded", claims.JUDGES[experiment](claims.of_set(dataset, rows))
         )
         measured = measured[measured["what"].isin(list(STEPS))]
-        found.append(measured.assign(judged=name))
-    gains = pd.concat(found)
+        by_dataset.append(measured.assign(judged=name))
+    gains = pd.concat(by_dataset)
     printed = gains.drop_duplicates("what")
     printed = printed.assign(kind="paper", network=PAPER_NETWORK, value=printed["paper"])
     printed = printed.assign(low=float("nan"), high=float("nan"))
@@ -51,20 +51,18 @@ def draw_leads(rows: pd.DataFrame) -> Drawing:
     paper = paper_values("wang2023", "table3").query("dataset == @AVERAGE and dim < 768")
     scores = 100 * paper.pivot(index="dim", columns="method", values="value")
     lead = scores[TWO_STEP] - scores[list(REDUCED)].max(axis=1)
-    found = [{"kind": "paper", "dim": dim, "value": value} for dim, value in lead.items()]
-    over = {f"{TWO_STEP} − {reducer}": reducer for reducer in REDUCED}
-    own = rows[rows["method"].isin(list(over)) & (rows["dataset"] == AVERAGE)]
-    own = own[own["setting"].isin([claims.smallest_fit(own)])]
-    for (network, dim), cell in own.groupby(["backbone", "dim"]):
+    numbers = [{"kind": "paper", "dim": dim, "value": value} for dim, value in lead.items()]
+    over = [f"{TWO_STEP} − {reducer}" for reducer in REDUCED]
+    recorded = rows[rows["method"].isin(over) & (rows["dataset"] == AVERAGE)]
+    recorded = recorded[recorded["setting"].isin([claims.smallest_fit(recorded)])]
+    for (network, dim), cell in recorded.groupby(["backbone", "dim"]):
         leads = {method: estimate(each) for method, each in cell.groupby("method")}
         closest = lowest(leads)[1]
         ends = {"value": closest.value, "low": closest.low, "high": closest.high}
-        found.append({"kind": "recorded", "network": network, "dim": dim, **ends})
-    drawn = pd.DataFrame(found, columns=["kind", "network", "dim", "value", "low", "high"])
-    drawn = drawn.sort_values("dim", ascending=False, kind="stable")
-    drawn["size"] = drawn["dim"].map("{} dims".format)
+        numbers.append({"kind": "recorded", "network": network, "dim": dim, **ends})
+    columns = ["kind", "network", "dim", "value", "low", "high"]
     return whiskers(
-        drawn,
+        sized(pd.DataFrame(numbers, columns=columns)),
         line="size",
         color="network",
         xlabel="two-step training ahead of the best reducer, points",

@@ -1,0 +1,113 @@
+"""What a user's own tables say of the rows of a matrix: graded pairs, labels, relevant documents.
+
+Tables count rows from 0; label i is of row i.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dimadvise.columns import naming
+from dimadvise.evidence import Classes, Pairs, Rows, Search
+from dimadvise.vectors import Vectors
+from repro.data.files import ENDINGS, Table, ending, filled_lines
+from repro.types import InputError
+
+MISSING = ("None", "nan", "NaT", "<NA>", "--")
+"""How Python, numpy, pandas and a masked array spell what is not there."""
+
+
+def graded(table: Table, n: int) -> Pairs:
+    """Graded pairs of n rows."""
+    grades = np.array(table.numbers("score"))
+    first, second = _rows(table, "row1", n), _rows(table, "row2", n)
+    if len(first) and (first == second).all():
+        alike = "pairs each row with itself, whose cosine is 1 in any size"
+        raise InputError(f"{table.path} {alike}: expected pairs of two rows")
+    return Pairs(first, second, grades)
+
+
+def classed(labels: Path | Sequence[str], columns: Mapping[str, str], X: Vectors) -> Classes:
+    """A label for each row."""
+    where, names = "labels", list[str]()
+    if isinstance(labels, str | Path):
+        where = str(labels)
+        labels, names = _labels(Path(labels), columns)
+    classes = _filled(labels, where)
+    n = X.shape[0]
+    if len(classes) != n:
+        raise InputError(
+            f"{where} has {len(classes)} labels, {X.name} has {n} rows: expected one for each row"
+        )
+    _check_order(names, X, where)
+    return Classes(np.arange(n), np.array(classes))
+
+
+def _filled(labels: Any, where: str) -> list[str]:
+    """Labels as texts; one that is missing is no class, and is refused."""
+    shape = np.shape(np.asarray(labels, object))
+    if len(shape) != 1:
+        raise InputError(f"{where} has shape {shape}: expected one label for each row, in a list")
+    classes = [str(label) for label in labels]
+    for row, label in enumerate(labels):
+        if not isinstance(label, str) and classes[row] in MISSING:
+            raise InputError(f"{where}: row {row} has none ({label}): fill it, or drop the row")
+    return classes
+
+
+def _check_order(names: Sequence[str], X: Vectors, where: str) -> None:
+    """Refuse labels whose table names the rows as their vectors do, but in another order.
+
+    Names that the vectors do not know at all are others', and tell nothing of the order.
+    """
+    ids = [str(name) for name in X.ids(0, X.shape[0])] if names else []
+    known = set(ids)
+    for row, (name, expected) in enumerate(zip(names, ids, strict=False)):
+        if name != expected and name in known:
+            raise InputError(
+                f"{where} names row {row} {name!r}, {X.name} names it {expected!r}: bring the "
+                "labels into the order of the vectors, for label i is of row i"
+            )
+
+
+def _labels(path: Path, columns: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """One label per row, from a table with such a column or from lines of text; and what a column
+    of the table names the rows, if one does.
+    """
+    if ending(path) in ENDINGS and "label" in (table := Table(path, columns)).columns:
+        labels = [label.strip() for label in table.texts("label")]
+        named_by = naming(table.columns)
+        return labels, table[named_by] if named_by else []
+    return [line.strip() for line in filled_lines(path)], []
+
+
+def judged(table: Table, queries: int, documents: int) -> Search:
+    """Relevant documents of queries, whose rows stand behind those of the documents."""
+    judged: dict[int, dict[int, float]] = {}
+    cells = (
+        _rows(table, "query", queries),
+        _rows(table, "document", documents),
+        table.numbers("relevance"),
+    )
+    for query, document, relevance in zip(*cells, strict=True):
+        if judged.setdefault(int(query), {}).setdefault(int(document), relevance) != relevance:
+            raise InputError(
+                f"{table.path}: query {query} has document {document} twice, with different "
+                "relevance"
+            )
+    return Search(np.arange(documents, documents + queries), np.arange(documents), judged)
+
+
+def _rows(table: Table, column: str, n: int) -> Rows:
+    """Row numbers below n, from one column of a table."""
+    found = []
+    for (line, _), text in zip(table.rows, table[column], strict=True):
+        try:
+            found.append(int(text))
+        except ValueError:
+            raise InputError(f"{table.path} line {line}: {text!r} is no row number") from None
+        if not 0 <= found[-1] < n:
+            raise InputError(f"{table.path} line {line}: row {found[-1]}: expected 0 to {n - 1}")
+    return np.array(found, np.int64)
