@@ -13,8 +13,8 @@ from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines, write_readme_figure
 from repro.report import scorecard, speakers
 from repro.report.claims import lift_of, record_of
-from repro.report.judge import NOT_SEEN, SEEN_AGAIN, Measurement
 from repro.report.scorecard import verdict_frame, write_verdicts
+from repro.report.verdict import NOT_SEEN, SEEN_AGAIN, Measurement
 from repro.rows import make_rows, parsed, recorded_rows, results_folder
 from shown_code import on_page
 

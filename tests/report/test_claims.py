@@ -5,8 +5,9 @@ import pytest
 from repro.evaluation.seeds import Estimate
 from repro.papers.recorded import JUDGES
 from repro.report import claims as of
-from repro.report.judge import TESTABLE, Judge, average
+from repro.report.judge import Judge, average
 from repro.report.speakers import CONDITIONS
+from repro.report.verdict import TESTABLE
 from repro.types import InputError
 
 LED = {

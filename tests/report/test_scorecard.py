@@ -14,9 +14,10 @@ from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
 from repro.report import scorecard, speakers
 from repro.report.claims import record_of
-from repro.report.judge import Measurement, effect, lowest
+from repro.report.judge import effect, lowest
 from repro.report.page import badge
 from repro.report.scorecard import claims, counts, verdict_frame, write_verdicts
+from repro.report.verdict import Measurement
 from repro.rows import make_rows
 
 

@@ -4,7 +4,7 @@ from math import isnan, nan
 import pytest
 
 from repro.report.claims import DOCUMENTS, record_of, table
-from repro.report.judge import (
+from repro.report.verdict import (
     MEANING,
     ON_GENERATED,
     OUTCOMES,

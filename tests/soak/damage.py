@@ -19,7 +19,7 @@ from dimadvise.vectors import open_vectors
 from repro.models import SentenceEncoder
 from repro.paths import read_matrix
 from repro.report import scorecard
-from repro.report.judge import Measurement
+from repro.report.verdict import Measurement
 from repro.rows import read_rows
 from repro.store import Store
 from repro.training.loop import LoopConfig, train

@@ -21,9 +21,9 @@ from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.paths import write_text
 from repro.report.claims import folded
-from repro.report.judge import NOT_SEEN, OUTCOMES, SILENT, Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
 from repro.report.tables import KINDS, MISSING, Shown, paper_values
+from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT, Measurement
 from repro.rows import recorded_rows, results_folder
 from repro.types import InputError, choices
 

@@ -34,7 +34,6 @@ from repro import paths
 from repro.report.judge import (
     Facts,
     Judge,
-    Measurement,
     Premised,
     Rule,
     average,
@@ -46,6 +45,7 @@ from repro.report.judge import (
     network_by_network,
     whole,
 )
+from repro.report.verdict import Measurement
 from repro.types import InputError
 
 DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")

@@ -21,10 +21,10 @@ from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.printed import told_before
 from repro.report.claims import places_of
-from repro.report.judge import Measurement
 from repro.report.scorecard import verdict_frame, verdict_table, write_verdicts
 from repro.report.speakers import full_size_scores, nearness
 from repro.report.tables import Shown, pill
+from repro.report.verdict import Measurement
 from repro.rows import record, recorded_rows
 from repro.store import Store
 from repro.terminal import complain

@@ -15,7 +15,18 @@ import pandas as pd
 from repro import paths
 from repro.paths import is_out_of_memory, replacing
 from repro.report.claims import claims, pages_of, record_of
-from repro.report.judge import (
+from repro.report.speakers import placed, short_names
+from repro.report.tables import (
+    KINDS,
+    MISSING,
+    Shown,
+    between,
+    nothing,
+    show,
+    to_myst,
+    verdict_pill,
+)
+from repro.report.verdict import (
     MEANING,
     NOT_SEEN,
     ON_GENERATED,
@@ -27,17 +38,6 @@ from repro.report.judge import (
     Outcome,
     survivors,
     worst,
-)
-from repro.report.speakers import placed, short_names
-from repro.report.tables import (
-    KINDS,
-    MISSING,
-    Shown,
-    between,
-    nothing,
-    show,
-    to_myst,
-    verdict_pill,
 )
 
 log = logging.getLogger(__name__)

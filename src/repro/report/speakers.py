@@ -16,8 +16,8 @@ from repro.evaluation.seeds import FEWEST_SEEDS
 from repro.methods import BASELINES, END_TO_END, UNTRAINED
 from repro.objectives import ANGLE_RECIPES
 from repro.report.claims import experiment_of, lift_of, pages_of, record_of
-from repro.report.judge import Measurement
 from repro.report.tables import names
+from repro.report.verdict import Measurement
 from repro.rows import recorded_rows
 
 STAND_INS = (

@@ -36,18 +36,9 @@ from repro.methods import (
     SHALLOW_AVERAGE,
 )
 from repro.report.claims import judges_of, record_of
-from repro.report.judge import (
-    Measurement,
-    Rule,
-    absent,
-    change,
-    effect,
-    farthest,
-    judge,
-    lowest,
-    ratio,
-)
+from repro.report.judge import Rule, absent, change, effect, farthest, judge, lowest, ratio
 from repro.report.tables import paper_values
+from repro.report.verdict import Measurement
 from repro.rows import parsed
 
 RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours

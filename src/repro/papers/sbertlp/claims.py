@@ -13,8 +13,9 @@ from repro.evaluation.seeds import Estimate, estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
 from repro.report.claims import judges_of
-from repro.report.judge import Measurement, Rule, absent, effect, judge, lowest
+from repro.report.judge import Rule, absent, effect, judge, lowest
 from repro.report.tables import names, paper_values
+from repro.report.verdict import Measurement
 
 SUITES = {
     "table1": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),

@@ -42,7 +42,6 @@ from repro.report.claims import judges_of, record_of
 from repro.report.judge import (
     Facts,
     Judge,
-    Measurement,
     Rule,
     change,
     effect,
@@ -57,6 +56,7 @@ from repro.report.judge import (
 from repro.report.scorecard import told_number, verdict_frame
 from repro.report.speakers import SIZES
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
+from repro.report.verdict import Measurement
 
 PAPER_HIDDEN = 768
 PRINTED_THIRD = 256

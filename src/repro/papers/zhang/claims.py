@@ -15,16 +15,8 @@ from repro.evaluation.seeds import Estimate, estimate, estimates, mean, of_parts
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
 from repro.report.claims import judges_of, table
-from repro.report.judge import (
-    Measurement,
-    Rule,
-    Split,
-    answer,
-    effect,
-    judge,
-    lowest,
-    together,
-)
+from repro.report.judge import Rule, Split, effect, judge, lowest, together
+from repro.report.verdict import Measurement, answer
 from repro.rows import parsed
 from repro.types import InputError
 

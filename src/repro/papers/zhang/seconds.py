@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 
 from repro.evaluation.seeds import doublings
-from repro.report.judge import Measurement, ratio
+from repro.report.judge import ratio
 from repro.report.tables import paper_values
+from repro.report.verdict import Measurement
 
 OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
