@@ -7,10 +7,11 @@ import pandas as pd
 from repro.evaluation.seeds import estimate
 from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
 from repro.papers.wang import claims
-from repro.report.figures import Drawing, curves, sized, whiskers
+from repro.report.figures import Drawing, curves
 from repro.report.judge import lowest
 from repro.report.scorecard import verdict_frame
 from repro.report.tables import join_kinds, paper_values
+from repro.report.whiskers import sized, whiskers
 
 STEPS = {"mean gain of step 1": "step 1", "mean gain of step 2": "step 2"}
 """The measurements of a step's gain that is averaged over the widths."""

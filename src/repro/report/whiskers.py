@@ -1,0 +1,119 @@
+"""Numbers as dots on their intervals beside zero: the figure of differences."""
+
+from collections.abc import Mapping
+from math import ceil
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from repro.report.figures import (
+    GREY,
+    POINT,
+    PRINTED,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    checked,
+    drawing,
+    looks,
+    new_figure,
+    series_handles,
+    title_of,
+)
+from repro.report.tables import KINDS
+
+
+@drawing
+def whiskers(
+    frame: pd.DataFrame,
+    *,
+    line: str,
+    panel: str | None = None,
+    color: str | None = None,
+    xlabel: str,
+    share: bool = False,
+) -> Drawing:
+    """Numbers as dots on their intervals, beside zero: a line per value of `line`, panels two
+    abreast. Printed numbers are hollow.
+
+    Args:
+        frame: rows with kind, with value, low and high as they are to be drawn (the ends may be
+            NaN), and with the columns named.
+        line: what stands at the left, from above in the order of the rows.
+        panel: what tells panels apart.
+        color: what tells dots of one line apart; each value has a height of its own.
+        xlabel: what the numbers are.
+        share: passed on as `sharex`.
+
+    Raises:
+        InputError: if a column is missing.
+    """
+    named = [column for column in (line, panel, color) if column]
+    frame = checked(frame, ("kind", *named, *POINT)).dropna(subset="value")
+    if frame.empty:
+        raise NothingToDraw("no row has a value")
+    lines = list(dict.fromkeys(frame[line]))
+    panels = list(dict.fromkeys(frame[panel])) if panel else [""]
+    measured = frame[frame["kind"] != "paper"]
+    series = list(dict.fromkeys(measured[color])) if color else [""]
+    # Dots of one line stand closer together than the lines do
+    above = {name: 0.6 * ((i + 0.5) / len(series) - 0.5) for i, name in enumerate(series)}
+    frame["height"] = frame[line].map(lines.index)
+    if color:
+        frame["height"] += frame[color].map(above).fillna(0)
+    abreast = min(2, len(panels))
+    deep = ceil(len(panels) / abreast)
+    height = 0.7 + deep * (0.7 + (0.2 + 0.14 * len(series)) * len(lines))
+    figure, axes = new_figure(deep, abreast, height=height, sharex=share, sharey=True)
+    for axis, title in zip(axes, panels, strict=False):
+        own = frame[frame[panel] == title] if panel else frame
+        parts = {name: own[own[color] == name] if color else own for name in series}
+        _dots_on_intervals(axis, parts, own[own["kind"] == "paper"])
+        axis.set_yticks(range(len(lines)), [str(name) for name in lines], fontsize=10.5)
+        axis.set_ylim(len(lines) - 0.5, -0.5)
+        axis.set_title(str(title), loc="left", fontsize=11)
+    for spare in axes[len(panels) :]:
+        spare.set_visible(False)
+    handles = series_handles(series, title_of) if color else []
+    if (frame["kind"] == "paper").any():
+        handles.append(Line2D([], [], label="paper", **PRINTED))
+    if handles:
+        add_legend(figure, handles)
+        # A legend below all panels would lie on a label of them all
+        for axis in axes[max(0, len(panels) - abreast) : len(panels)]:
+            axis.set_xlabel(xlabel)
+    else:
+        figure.supxlabel(xlabel, fontsize=12)
+    told = {"lines": lines, "panels": panels if panel else [], "colours": series if color else []}
+    told["numbers"] = [kind for kind in KINDS if kind in set(frame["kind"])]
+    what = [
+        f"{name}: {', '.join(map(title_of, values))}" for name, values in told.items() if values
+    ]
+    figure.alt = "; ".join([f"{xlabel} with intervals", *what])
+    return figure
+
+
+def sized(frame: pd.DataFrame, words: str = "{} dims") -> pd.DataFrame:
+    """Rows from wide to narrow, with a column `size` that says the dim of each in words."""
+    ordered = frame.sort_values("dim", ascending=False, kind="stable")
+    return ordered.assign(size=ordered["dim"].map(words.format))
+
+
+def _dots_on_intervals(
+    axis: Axes,
+    series: Mapping[str, pd.DataFrame],
+    printed: pd.DataFrame,
+) -> None:
+    """One panel: dots of each series on their intervals, printed numbers hollow, zero as a line."""
+    axis.axvline(0, color=GREY, linewidth=1.0)
+    for name, style in looks(list(series)).items():
+        dots = series[name].query("kind != 'paper'")
+        ends = dots["low"], dots["high"]
+        axis.hlines(dots["height"], *ends, color=style["color"], linewidth=1.6)
+        axis.plot(dots["value"], dots["height"], **style, linestyle="none", markersize=6)
+    axis.plot(printed["value"], printed["height"], **PRINTED)
+    axis.margins(x=0.08)  # No dot is cut
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
+    axis.grid(visible=False, axis="y")
