@@ -24,7 +24,8 @@ SIMILARITIES = ("cosine", "ip", "l2")
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 LLOYD = "lloyd"
 """A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
-CACHED = 128  # rows that a processor keeps at hand while it compares them with all values
+CACHED = 256  # rows that a processor keeps at hand while it compares them with values
+CELLS = 2  # of a table, for each value
 MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (7, 6, 5, 4, 3, 2)), PRODUCT)
 """Levels that may be asked for; one of product codes stands for all of them."""
 
@@ -172,21 +173,49 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     have ascending ones (n, parts); the first of equals.
     """
     if centroids.shape[2] == 1:
-        values = centroids[:, :, 0].T
-        middles = (values[1:] + values[:-1]) / 2  # (values - 1, dim)
-        below = np.zeros(Y.shape, np.uint8)
-        for start in range(0, len(Y), CACHED):
-            rows, counts = Y[start : start + CACHED], below[start : start + CACHED]
-            higher = np.empty(rows.shape, bool)
-            for middle in middles:
-                np.less(middle, rows, out=higher)
-                counts += higher.view(np.uint8)  # without a cast of each
-        return below
+        return _nearest_values(Y, centroids[:, :, 0])
     parts = Y.reshape(len(Y), len(centroids), -1)
     codes = np.empty(parts.shape[:2], np.uint8)
-    for m, each in enumerate(centroids):
-        codes[:, m] = (parts[:, m] @ each.T - (each**2).sum(1) / 2).argmax(1)
+    halves = (centroids**2).sum(2) / 2  # (parts, values)
+    for start in range(0, len(Y), CACHED):
+        for m, each in enumerate(centroids):
+            near = parts[start : start + CACHED, m] @ each.T
+            near -= halves[m]
+            codes[start : start + CACHED, m] = near.argmax(1)
     return codes
+
+
+def _nearest_values(Y: Vectors, values: Vectors) -> NDArray[np.uint8]:
+    """The number of the nearest of the ascending `values` (dim, count) of each number of rows Y
+    (n, dim); the first of equals.
+
+    It is the number of middles between values that lie below. A table tells how many lie in cells
+    below that of a number, and only those of its own cell are compared with it.
+    """
+    middles = np.asarray((values[:, 1:] + values[:, :-1]) / 2, np.float32)
+    dim, count = values.shape
+    cells = CELLS * count
+    low, span = middles[:, 0], middles[:, -1] - middles[:, 0]
+    scale = (cells / np.where(span > 0, span, 1)).astype(np.float32)
+
+    def cells_of(rows: Vectors) -> NDArray[np.intp]:
+        # No larger number has a smaller cell: every step keeps the order, rounding too.
+        place = (rows - low) * scale
+        np.clip(place, 0, cells - 1, out=place)
+        return place.astype(np.intp) + cells * np.arange(dim)
+
+    held = np.bincount(cells_of(middles.T).ravel(), minlength=dim * cells).reshape(dim, cells)
+    firsts = count * np.arange(dim, dtype=np.int32)
+    below = (firsts[:, None] + held.cumsum(1) - held).astype(np.int32).ravel()
+    ahead = np.concatenate([middles, np.full((dim, 1), np.inf, np.float32)], axis=1).ravel()
+    numbers = np.empty(Y.shape, np.uint8)
+    for start in range(0, len(Y), CACHED):
+        rows = Y[start : start + CACHED]
+        passed = below.take(cells_of(rows))
+        for _ in range(held.max()):
+            passed += rows > ahead.take(passed)
+        numbers[start : start + CACHED] = passed - firsts
+    return numbers
 
 
 def packed(numbers: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:

@@ -23,6 +23,8 @@ from repro.types import LARGEST, InputError, check_dim, check_range, plain_array
 Rows: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = NDArray[np.float32]
 BLOCK = 2**24  # numbers in a block unless told otherwise: 64 MB
+GAP = 2**18  # bytes between two rows that are read with them rather than sought anew
+STRETCH = 64  # so many gaps at most are read at once: 16 MB
 NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
 SMALLEST = 1e-12
 """Of a row's numbers the least largest modulus that has a length: `unit_rows` divides by no less.
@@ -232,27 +234,27 @@ class Records(Vectors):
         self.record = np.dtype([("lead", "<i4", (lead,)), ("row", dtype, (self.shape[1],))])
 
     def _take(self, rows: Rows) -> Any:
-        is_bfloat16 = self.kind == "bfloat16"
-        dtype = np.dtype(np.float32) if is_bfloat16 else self.record["row"].base
-        out = np.empty((len(rows), self.shape[1]), dtype)
-        size = self.record.itemsize
-        # Of runs of rows that lie side by side
-        ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
+        records = np.empty(len(rows), self.record)
+        # Rows that lie near one another are read at once, with what is between them.
+        step = max(1, GAP // self.record.itemsize)
+        apart = (np.diff(rows) > step) | (np.diff(rows // (STRETCH * step)) > 0)
+        ends = [*(np.flatnonzero(apart) + 1).tolist(), len(rows)]
         with self.path.open("rb", buffering=0) as file:
             for start, end in zip([0, *ends], ends, strict=False):
-                file.seek(self.offset + int(rows[start]) * size)
-                found = np.fromfile(file, self.record, end - start)
-                is_cut = len(found) < end - start
+                first = int(rows[start])
+                file.seek(self.offset + first * self.record.itemsize)
+                found = np.fromfile(file, self.record, int(rows[end - 1]) + 1 - first)
+                is_cut = first + len(found) <= rows[end - 1]
                 if is_cut or (found["lead"] != self.shape[1]).any():
                     wrong = "is cut short" if is_cut else f"has not the length {self.shape[1]}"
                     raise InputError(
-                        f"{self.path}: a row from {rows[start]} on {wrong}: write the file again"
+                        f"{self.path}: a row from {first} on {wrong}: write the file again"
                     )
-                numbers = found["row"]
-                if is_bfloat16:  # the upper half of a float32
-                    numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
-                out[start:end] = numbers
-        return out
+                records[start:end] = found[rows[start:end] - first]
+        numbers = records["row"]
+        if self.kind == "bfloat16":  # the upper half of a float32
+            return (numbers.astype(np.uint32) << 16).view(np.float32)
+        return numbers
 
 
 class Shards(Vectors):

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from deployment import surveyed
 from dimadvise import measure, screening
+from dimadvise.coding import nearest_centroids
 from dimadvise.queries import Queries, crossed, draw
 from dimadvise.recall import interval_of, projected
 from dimadvise.screening import choose, contenders, is_front
@@ -489,6 +490,27 @@ def test_every_number_has_the_nearest_of_its_values(level):
     np.testing.assert_allclose(np.abs(way.stored(X) - Y), apart, atol=1e-6)
     assert way.bytes == -(-20 * int(level[-1]) // 8) == way.codes(X).shape[1]
     np.testing.assert_array_equal(way.decode(way.codes(X)), way.stored(X))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([2, 4, 16, 128, 256]))
+def test_the_nearest_of_any_ascending_values_is_found_and_of_equals_the_first(seed, dim, count):
+    rng = np.random.default_rng(seed)
+    # Whole numbers tie often, and a column may have one value, many times, or lie far from zero.
+    values = np.sort(rng.integers(-4, 5, (dim, count)) * rng.choice([0, 1, 1e-30, 1e30], (dim, 1)))
+    values = (values + rng.choice([0, 1000], (dim, 1))).astype(np.float32)
+    near = values[np.arange(dim), rng.integers(count, size=(300, dim))]
+    Y = (near + rng.integers(-9, 10, (300, dim)) / 2).astype(np.float32)
+    middles = (values[:, 1:] + values[:, :-1]) / 2
+    found = nearest_centroids(Y, values[:, :, None])
+    np.testing.assert_array_equal(found, (middles.T < Y[:, None]).sum(1))
+
+
+def test_parts_of_product_codes_are_those_of_the_nearest_centroids():
+    rng = np.random.default_rng(0)
+    centroids = rng.normal(size=(3, 256, 4)).astype(np.float32)
+    Y = rng.normal(size=(700, 12)).astype(np.float32)
+    apart = ((Y.reshape(700, 3, 1, 4).astype(np.float64) - centroids) ** 2).sum(3)
+    np.testing.assert_array_equal(nearest_centroids(Y, centroids), apart.argmin(2))
 
 
 def test_progress_is_shown_from_the_first_way_that_is_tried(monkeypatch):

@@ -19,6 +19,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy.sparse import csr_matrix, save_npz
 
+from dimadvise import files
 from dimadvise.vectors import in_memory, open_vectors
 from repro.types import InputError
 
@@ -548,6 +549,25 @@ def test_where_memory_is_short_no_file_is_called_damaged(tmp_path, monkeypatch):
     monkeypatch.setattr("numpy.memmap", out_of_memory(OSError(errno.ENOMEM, "no more")))
     with pytest.raises(InputError, match=r"not enough memory to read .*F\.npy"):
         open_vectors(tmp_path / "F.npy")
+
+
+@pytest.mark.parametrize("gap, stretch", [(1, 1), (40, 2), (400, 3), (10**6, 1)])
+def test_rows_read_at_once_with_others_between_are_those_asked_for(
+    tmp_path, monkeypatch, gap, stretch
+):
+    monkeypatch.setattr(files, "GAP", gap)
+    monkeypatch.setattr(files, "STRETCH", stretch)
+    X = np.arange(600, dtype=np.float32).reshape(200, 3)
+    np.save(tmp_path / "X.npy", X)
+    vectors = open_vectors(tmp_path / "X.npy")
+    rng = np.random.default_rng(0)
+    for count in (1, 5, 60, 200):
+        rows = rng.choice(200, count, replace=False)
+        np.testing.assert_array_equal(vectors.take(rows), X[rows])
+    whole = (tmp_path / "X.npy").read_bytes()
+    (tmp_path / "X.npy").write_bytes(whole[:-30])
+    with pytest.raises(InputError, match="is cut short"):
+        vectors.take([100, 150, 199])
 
 
 def test_a_huge_file_of_rows_is_read_without_being_mapped(tmp_path, monkeypatch):
