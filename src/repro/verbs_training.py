@@ -32,6 +32,7 @@ T = TypeVar("T")
 # Its help says what happens without it
 Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
 if TYPE_CHECKING:
+    from repro.store import Store
     from repro.training.mlm import PretrainConfig, TokenisedCorpus
 
     Preset: TypeAlias = str
@@ -341,18 +342,6 @@ def pretrain(asked: Pretraining) -> int:
     refuse_foreign(asked.output, key, stored=store.folder("backbones", key).exists())
     mlm.check_enough(texts.texts, config)
 
-    def tokens() -> mlm.TokenisedCorpus:
-        # Apart from the network, since a run that goes on would wait for them again
-        cut = {"vocabulary": asked.vocabulary, "max_length": asked.max_length}
-        named = {"content": content, "sentences": asked.sentences, **cut}
-        made = store.get_or_make(
-            "tokens",
-            digest(named, code=(mlm.__name__,)),
-            lambda target, work: mlm.tokenised(texts.texts, **cut).save(target),
-            config=named,
-        )
-        return mlm.TokenisedCorpus.load(made.folder)
-
     origin = {
         "corpus": asked.corpus,
         "source": texts.source,
@@ -362,6 +351,7 @@ def pretrain(asked: Pretraining) -> int:
         "threads": cores,
         "command": " ".join(sys.argv[1:]),
     }
+    tokens = partial(_tokens_of, asked, texts.texts, content, store)
     make = partial(_make_network, tokens=tokens, config=config, origin=origin)
     network = store.get_or_make("backbones", key, make, config=settings)
     copy_encoder(network.folder, asked.output)
@@ -372,6 +362,29 @@ def pretrain(asked: Pretraining) -> int:
         f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
     )
     return 0
+
+
+def _tokens_of(
+    asked: Pretraining,
+    texts: Sequence[str],
+    content: str,
+    store: "Store",
+) -> "TokenisedCorpus":
+    """The corpus in tokens, stored apart from the network: a run that goes on would wait for them
+    again.
+    """
+    from repro.digests import digest
+    from repro.training import mlm
+
+    cut = {"vocabulary": asked.vocabulary, "max_length": asked.max_length}
+    named = {"content": content, "sentences": asked.sentences, **cut}
+    made = store.get_or_make(
+        "tokens",
+        digest(named, code=(mlm.__name__,)),
+        lambda target, work: mlm.tokenised(texts, **cut).save(target),
+        config=named,
+    )
+    return mlm.TokenisedCorpus.load(made.folder)
 
 
 def _licence_of(corpus: str, source: str) -> str:

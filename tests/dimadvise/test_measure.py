@@ -502,7 +502,7 @@ def test_the_nearest_of_any_ascending_values_is_found_and_of_equals_the_first(se
     Y = (near + rng.integers(-9, 10, (300, dim)) / 2).astype(np.float32)
     middles = (values[:, 1:] + values[:, :-1]) / 2
     found = nearest_centroids(Y, values[:, :, None])
-    np.testing.assert_array_equal(found, (middles.T < Y[:, None]).sum(1))
+    np.testing.assert_array_equal(found, (Y[:, None] > middles.T).sum(1))
 
 
 def test_parts_of_product_codes_are_those_of_the_nearest_centroids():

@@ -1,6 +1,6 @@
 """Numbers as dots on their intervals beside zero: the figure of differences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 import pandas as pd
@@ -56,12 +56,13 @@ def whiskers(
         raise NothingToDraw("no row has a value")
     lines = list(dict.fromkeys(frame[line]))
     panels = list(dict.fromkeys(frame[panel])) if panel else [""]
-    measured = frame[frame["kind"] != "paper"]
-    series = list(dict.fromkeys(measured[color])) if color else [""]
-    # Dots of one line stand closer together than the lines do
-    above = {name: 0.6 * ((i + 0.5) / len(series) - 0.5) for i, name in enumerate(series)}
+    series = [""]
+    if color:
+        series = list(dict.fromkeys(frame.loc[frame["kind"] != "paper", color]))
     frame["height"] = frame[line].map(lines.index)
     if color:
+        # Dots of one line stand closer together than the lines do
+        above = {name: 0.6 * ((i + 0.5) / len(series) - 0.5) for i, name in enumerate(series)}
         frame["height"] += frame[color].map(above).fillna(0)
     abreast = min(2, len(panels))
     deep = ceil(len(panels) / abreast)
@@ -79,19 +80,9 @@ def whiskers(
     handles = series_handles(series, title_of) if color else []
     if (frame["kind"] == "paper").any():
         handles.append(Line2D([], [], label="paper", **PRINTED))
-    if handles:
-        add_legend(figure, handles)
-        # A legend below all panels would lie on a label of them all
-        for axis in axes[max(0, len(panels) - abreast) : len(panels)]:
-            axis.set_xlabel(xlabel)
-    else:
-        figure.supxlabel(xlabel, fontsize=12)
-    told = {"lines": lines, "panels": panels if panel else [], "colours": series if color else []}
-    told["numbers"] = [kind for kind in KINDS if kind in set(frame["kind"])]
-    what = [
-        f"{name}: {', '.join(map(title_of, values))}" for name, values in told.items() if values
-    ]
-    figure.alt = "; ".join([f"{xlabel} with intervals", *what])
+    _label(figure, axes[max(0, len(panels) - abreast) : len(panels)], xlabel, handles)
+    kinds = [kind for kind in KINDS if kind in set(frame["kind"])]
+    figure.alt = _in_words(xlabel, lines, panels if panel else [], series if color else [], kinds)
     return figure
 
 
@@ -99,6 +90,31 @@ def sized(frame: pd.DataFrame, words: str = "{} dims") -> pd.DataFrame:
     """Rows from wide to narrow, with a column `size` that says the dim of each in words."""
     ordered = frame.sort_values("dim", ascending=False, kind="stable")
     return ordered.assign(size=ordered["dim"].map(words.format))
+
+
+def _label(figure: Drawing, lowest: Sequence[Axes], xlabel: str, handles: list[Line2D]) -> None:
+    """The legend, if there is one, and what the numbers are: once for all panels, but below the
+    lowest of them where a legend would lie on it.
+    """
+    if not handles:
+        figure.supxlabel(xlabel, fontsize=12)
+        return
+    add_legend(figure, handles)
+    for axis in lowest:
+        axis.set_xlabel(xlabel)
+
+
+def _in_words(
+    xlabel: str,
+    lines: Sequence[str],
+    panels: Sequence[str],
+    colours: Sequence[str],
+    numbers: Sequence[str],
+) -> str:
+    """What a figure shows, and the names of everything of which there is some."""
+    told = {"lines": lines, "panels": panels, "colours": colours, "numbers": numbers}
+    named = [f"{kind}: {', '.join(map(title_of, each))}" for kind, each in told.items() if each]
+    return "; ".join([f"{xlabel} with intervals", *named])
 
 
 def _dots_on_intervals(
