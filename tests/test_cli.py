@@ -539,6 +539,13 @@ def test_version_and_data_list(repro):
     }
 
 
+@pytest.mark.parametrize("package", ["repro", "dimadvise"])
+def test_a_command_runs_as_a_module_too(package):
+    command = [sys.executable, "-m", package, "--version"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{package} {__version__}\n", "")
+
+
 @pytest.mark.parametrize("line", ["data list", "--help"])
 def test_a_reader_that_has_gone_is_no_fault(line):
     heard, said = os.pipe()
