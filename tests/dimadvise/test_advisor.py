@@ -85,6 +85,28 @@ def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_p
         given(ids[::-1])
 
 
+@pytest.mark.parametrize("column", ["row", "id"])
+def test_labels_that_count_their_rows_in_another_order_are_refused(tmp_path, column):
+    table, labels = tmp_path / "labels.csv", ["up", "down"] * 30
+
+    def given(numbers):
+        lines = [f"{number},{label}\n" for number, label in zip(numbers, labels, strict=True)]
+        table.write_text("".join([f"{column},label\n", *lines]))
+        return list(case_of(dimadvise.Request(), rows(60), labels=table).evidence.labels)
+
+    for in_order in (range(60), range(1, 61), range(0, 120, 2), [7] * 60):
+        assert given(in_order) == labels
+    for first in (0, 1):
+        with pytest.raises(InputError, match=rf"row 0 '{first + 59}', .* '{first}': bring the"):
+            given(range(first + 59, first - 1, -1))
+
+
+def test_labels_as_an_array_in_a_file_are_told_their_way_out(tmp_path):
+    np.save(tmp_path / "labels.npy", np.arange(60))
+    with pytest.raises(InputError, match=r"from a table or a text, np\.savetxt\('labels\.txt'"):
+        case_of(dimadvise.Request(), rows(60), labels=tmp_path / "labels.npy")
+
+
 @pytest.mark.parametrize(
     "missing",
     [None, float("nan"), pd.NA, pd.NaT, np.ma.masked],
