@@ -58,6 +58,12 @@ def test_an_advice_answers_codes_shows_and_saves_itself(X, advice, tmp_path):
         advice.save(tmp_path / "out")
 
 
+@pytest.mark.filterwarnings("error")
+def test_queries_that_are_all_zero_keep_none_of_their_length(X):
+    found = dimadvise.advise(X, np.zeros((40, 40), np.float32), recall=0.9, **FEW).findings
+    assert any("and 0.0 % of queries" in line for line in found.measured)
+
+
 def test_files_arrays_and_requests_are_advised_alike(X, advice, tmp_path):
     np.save(tmp_path / "X.npy", X)
     by_path = dimadvise.advise(str(tmp_path / "X.npy"), recall=0.9, **FEW)
@@ -180,6 +186,11 @@ def test_an_option_that_would_be_dropped_is_refused(X, advice):
         (name,) = more
         with pytest.raises(InputError, match=f"{name} beside a whole request: set it in"):
             dimadvise.advise(request, **more)
+    for more in ({"column": "v"}, {"queries": X, "queries_column": "v"}):
+        with pytest.raises(
+            InputError, match=r"column belongs to a file of \w+, which is not given"
+        ):
+            dimadvise.advise(X, **more)
     with pytest.raises(InputError, match="unknown option 'output'"):
         dimadvise.advise(X, output="there")
     with pytest.raises(InputError, match="unknown option 'depth': choose one of pairs, qrels"):
