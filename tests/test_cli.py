@@ -305,6 +305,15 @@ def test_encode_takes_the_texts_of_a_table_with_other_columns(repro, tiny, write
     np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), expected)
 
 
+def test_columns_of_what_has_none_are_refused(repro, tiny, write, tmp_path):
+    write("t.txt", "a", "b")
+    write("beir/corpus.jsonl", '{"_id": "1", "title": "", "text": "a"}')
+    line = f"encode --encoder {tiny} --output {tmp_path}/X.npy --columns text=Body --texts"
+    for place, told in (("t.txt", "holds lines of text"), ("beir", "is a folder in BEIR's form")):
+        assert f"{told}; leave --columns out" in repro(f"{line} {tmp_path}/{place}", ends=2).err
+    assert not (tmp_path / "X.npy").exists()
+
+
 def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(
     repro,
     tiny,
@@ -324,7 +333,13 @@ def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(
     )
     monkeypatch.setattr("repro.verbs_embeddings.BLOCK", 1)
     write("t.txt", *["a line that is long" * 50] * 1000)
-    assert "has changed while it was read, from 1000 texts to" in repro(line, ends=2).err
+    assert "has changed while it was read, from 1,000 texts to" in repro(line, ends=2).err
+    lines = ["a line that is LONG"] * 20  # as many, and as many bytes
+    monkeypatch.setattr(
+        SentenceEncoder, "encode", lambda *a, **k: write("t.txt", *lines) and encode_block(*a, **k)
+    )
+    write("t.txt", *["a line that is long"] * 20)
+    assert "has changed while it was read, from 20 texts to 20" in repro(line, ends=2).err
     assert not list(tmp_path.glob("X.npy*"))
 
 
@@ -537,6 +552,13 @@ def test_version_and_data_list(repro):
     assert {"stsb", "trec", "wiki"} <= {
         line.split()[0] for line in repro("data list").out.splitlines()
     }
+
+
+@pytest.mark.parametrize("package", ["repro", "dimadvise"])
+def test_a_command_runs_as_a_module_too(package):
+    command = [sys.executable, "-m", package, "--version"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{package} {__version__}\n", "")
 
 
 @pytest.mark.parametrize("line", ["data list", "--help"])

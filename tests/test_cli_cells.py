@@ -64,9 +64,8 @@ def test_a_sweep_runs_each_cell_once_and_a_third_seed_only_what_is_new(study, re
     assert len(first) == 8 and first["value"].sum() == pytest.approx(2 * (0.8 + 0.4 + 1.8 + 1.4))
     out, _ = repro(f"{line} 0 1 2")
     assert (out.count("executed: "), out.count("recorded before: ")) == (2, 4)
-    assert {f"executed: {study}/runs/study/{name}-seed2.ipynb" for name in ("one", "two")} <= set(
-        out.splitlines()
-    )
+    for name in ("one", "two"):
+        assert f"executed: {study}/runs/study/{name}-seed2" in out
     rows = read_rows(study / "results" / "study.parquet")
     assert len(rows) == 12 and rows[rows["seed"] < 2].reset_index(drop=True).equals(first)
     assert repro(f"{line.replace('8 4', '8')} 0").out.count("executed: ") == 2, (
@@ -92,7 +91,7 @@ def test_a_recorded_cell_says_when_and_runs_again_by_force(study, repro):
 
 def test_a_cell_that_is_refused_replaces_no_good_notebook(study, repro, monkeypatch):
     repro("sweep study --backbones one --dims 4")
-    target = study / "runs" / "study" / "one-seed0.ipynb"
+    (target,) = (study / "runs" / "study").glob("one-seed0-*.ipynb")
     good = target.read_bytes()
     refuse = "def record(*_):\n    raise InputError('a part of a run')\n\n"
     page = (study / "notebooks" / "study.md").read_text()
@@ -101,14 +100,30 @@ def test_a_cell_that_is_refused_replaces_no_good_notebook(study, repro, monkeypa
         start, f"{refuse}import repro.report.page as it\nit.record = record\n{start}"
     )
     (study / "notebooks" / "study.md").write_text(refused)
-    assert "a part of a run" in repro("sweep study --backbones one --dims 8", ends=1).err
+    assert "a part of a run" in repro("sweep study --backbones one --dims 4 --force", ends=1).err
     assert target.read_bytes() == good
     assert notebook.ours(notebook.failed_of(target))
 
 
+def test_a_cell_of_other_parameters_replaces_no_notebook(study, repro):
+    def outputs(line):
+        told = repro(f"sweep study --backbones one --seeds 0 {line} --plan").out
+        return {json.loads(cell)["output"] for cell in told.splitlines()}
+
+    usual = {"runs/study/one-seed0.ipynb"}
+    assert outputs("") == outputs("--profile embedded") == usual
+    others = ["--dims 4", "--dims 8 4", "-p dims [16]", "--profile gpu", "--profile gpu --dims 4"]
+    assert len(usual.union(*map(outputs, others))) == 6
+    repro("sweep study --backbones one --dims 4")
+    (first,) = (study / "runs" / "study").iterdir()
+    before = first.read_bytes()
+    repro("sweep study --backbones one --dims 8")
+    assert len(list(first.parent.iterdir())) == 2 and first.read_bytes() == before
+
+
 def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
     out, err = repro("sweep study --backbones broken one --dims 4 --workers 1", ends=1)
-    assert "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out
+    assert "no such network" in err and f"executed: {study}/runs/study/one-seed0-" in out
     out, err = repro("sweep study --backbones broken one --dims 4", ends=1)
     assert "recorded before: " in out and "no such network" in err, "what failed is tried again"
     faults = {

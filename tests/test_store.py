@@ -241,6 +241,23 @@ def test_the_doctor_reports_and_repairs(store):
     assert any("MB that nothing reads" in line for line, _ in examine())
 
 
+def test_the_doctor_moves_no_artefact_that_another_process_is_mending(store, monkeypatch):
+    folder = store.get_or_make("things", KEY, hello).folder
+    corrupt(folder / "file.txt")
+    with FileLock(store.home / "things" / f"{KEY}.lock"):
+        (line,) = (line for line, fault in examine(repair=True) if fault)
+        assert line.endswith("left alone, for another process makes it anew") and folder.exists()
+    is_proven = Store.is_proven
+
+    def mended_meanwhile(store, folder):
+        assert is_proven(store, folder)
+        return bool(store.get_or_make("things", KEY, hello))
+
+    monkeypatch.setattr(Store, "is_proven", mended_meanwhile)
+    assert list(examine(repair=True))
+    assert store.fault(folder) is None, "what was made anew in the meantime stays"
+
+
 def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store, half_written):
     store.claim()
     partial = half_written(store.home / "things" / KEY, os.getppid(), folder=True)

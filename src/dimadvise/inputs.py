@@ -65,14 +65,17 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
         _refuse("a file of vectors", request, of_file)
         return _encoded(request, columns)
     _refuse("--encoder", request, ("texts", "layers", "split", "source", "prompt"))
+    if not isinstance(queries, str | Path):
+        owner = "--queries" if queries is None else "a file of queries"
+        _refuse(owner, request, ("queries_column",))
     asked = None
-    if queries is None:
-        _refuse("--queries", request, ("queries_column",))
-    else:
+    if queries is not None:
         asked = _opened(queries, request.queries_column or request.column, "queries")
     files = [Path(each) for each in (vectors, queries) if isinstance(each, str | Path)]
     if files:
         refuse_unread_column(request.column, *files)
+    else:
+        _refuse("a file of vectors", request, ("column",))
     X = _opened(vectors, request.column, "vectors")
     refuse_packed_bits(X)
     return from_matrix(

@@ -170,8 +170,8 @@ def _how(
     way = replace(made.way("svd", min(quarter, len(fitted)), "float32"), similarity="ip")
     kept = []
     for X in (made.seen, asked.full):
-        whole = made.way(*made.full).vectors(X)
-        kept.append(float(np.square(way.vectors(X)).sum() / max(np.square(whole).sum(), 1e-300)))
+        length = float(np.square(made.way(*made.full).vectors(X)).sum())
+        kept.append(float(np.square(way.vectors(X)).sum()) / max(length, 1e-300))
     themselves = int((asked.rows >= 0).sum())
     who = "rows taken for queries, each never its own neighbour,"
     if foreign:

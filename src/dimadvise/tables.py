@@ -58,11 +58,13 @@ def _filled(labels: Any, where: str) -> list[str]:
 
 
 def _check_order(names: Sequence[str], X: Vectors, where: str) -> None:
-    """Refuse labels whose table names the rows as their vectors do, but in another order.
+    """Refuse labels whose table names the rows as their vectors do, but in another order; or counts
+    them in another order, where vectors have no names.
 
     Names that the vectors do not know at all are others', and tell nothing of the order.
     """
     ids = [str(name) for name in X.ids(0, X.shape[0])] if names else []
+    ids = ids or _counted(names)
     known = set(ids)
     for row, (name, expected) in enumerate(zip(names, ids, strict=False)):
         if name != expected and name in known:
@@ -72,14 +74,26 @@ def _check_order(names: Sequence[str], X: Vectors, where: str) -> None:
             )
 
 
+def _counted(names: Sequence[str]) -> list[str]:
+    """Whole numbers without a gap in ascending order; none where names are others."""
+    numbers = sorted(int(name) for name in names if name.isdecimal())
+    first = numbers[0] if numbers else 0
+    if numbers != list(range(first, first + len(names))):
+        return []
+    return [str(number) for number in numbers]
+
+
 def _labels(path: Path, columns: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """One label per row, from a table with such a column or from lines of text; and what a column
     of the table names the rows, if one does.
     """
     if ending(path) in ENDINGS and "label" in (table := Table(path, columns)).columns:
         labels = [label.strip() for label in table.texts("label")]
-        named_by = naming(table.columns)
+        named_by = naming(table.columns) or ("row" if "row" in table.columns else "")
         return labels, table[named_by] if named_by else []
+    if path.suffix.lower() == ".npy":
+        wanted = f"np.savetxt('labels.txt', np.load('{path}'), '%s')"
+        raise InputError(f"{path}: labels are read from a table or a text, {wanted}")
     return [line.strip() for line in filled_lines(path)], []
 
 

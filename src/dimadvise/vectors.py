@@ -96,11 +96,21 @@ def refuse_unread_column(column: str, *paths: Path) -> None:
 def files_of(path: Path) -> list[Path]:
     """The files that vectors are read from: the file itself, or those of a folder in their
     order.
+
+    Raises:
+        InputError: where something by the name of a shard is no file.
     """
     if not path.is_dir():
         return [path]
-    there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
-    vectors = [file for file in there if form_of(file) in FORMS and file.name not in MAPS]
+    vectors = []
+    for file in path.iterdir():
+        if file.name.startswith(".") or file.name in MAPS or form_of(file) not in FORMS:
+            continue
+        if not file.is_file():
+            what = "a link that leads nowhere" if file.is_symlink() else "no regular file"
+            wanted = "mend it, or move it away: without it rows may be missing"
+            raise InputError(f"{file} has the name of a shard and is {what}: {wanted}")
+        vectors.append(file)
     return sorted(vectors, key=lambda path: (_numbered(path), path.name))
 
 
@@ -116,7 +126,11 @@ def _folder(path: Path, column: str) -> Vectors:
     others: list[tuple[Path, NoMatrixError]] = []
     for file in files_of(path):
         try:
-            shards.append((file, open_vectors(file, column)))
+            vectors = open_vectors(file, column)
+            if _names_rows(file) and 1 in vectors.shape:  # ids as a column, or as a row
+                wanted = "expected vectors beside it"
+                raise NoMatrixError(f"{file} has the name of ids and one of each: {wanted}")
+            shards.append((file, vectors))
         except NoMatrixError as without:
             others.append((file, without))
     if others and not shards:
@@ -133,24 +147,48 @@ def _folder(path: Path, column: str) -> Vectors:
             raise error
     if others:
         names = ", ".join(file.name for file, _ in others[:3])
-        log.warning("%s: %d files without a matrix are left aside: %s", path, len(others), names)
+        files = "1 file" if len(others) == 1 else f"{len(others)} files"
+        log.warning("%s: %s without a matrix left aside: %s", path, files, names)
+    _say_if_incomplete(path, [file for file, _ in shards])
     whole = Shards([vectors for _, vectors in shards], str(path))
     whole.files = [file.name for file, _ in shards]
-    whole.name_rows(_ids_beside([file for file, _ in others], whole.shape[0]))
+    named = [file for file, _ in others if _names_rows(file)]
+    whole.name_rows(_ids_beside(named, whole.shape[0]))
+    if named and not whole.id_column:
+        whole.unread_ids = whole.unread_ids or named[0].name
     return whole
 
 
+def _say_if_incomplete(path: Path, files: Sequence[Path]) -> None:
+    """Warn where the name of a shard counts more than there are, such as part-00000-of-00003."""
+    there: dict[int, set[int]] = {}
+    for file in files:
+        if counted := re.search(r"(\d+)-of-(\d+)", file.name):
+            there.setdefault(int(counted[2]), set()).add(int(counted[1]))
+    for total, numbers in there.items():
+        if len(numbers) < total:
+            log.warning(
+                "%s holds %d of the %d shards that its names count", path, len(numbers), total
+            )
+
+
+def _names_rows(file: Path) -> bool:
+    """Whether a file is named for ids, such as ids.npy, part-0.ids.npy and ids_1.parquet."""
+    last_word = file.stem.rpartition(".")[2]
+    return bool(naming([last_word.rstrip("0123456789").rstrip("-_")]))
+
+
 def _ids_beside(files: Sequence[Path], rows: int) -> Sequence[Name]:
-    """The ids in an array of so many, of a file that is named for them; none without such a
-    file.
+    """The ids in an array of so many, or in a column or row of them; none where no file holds
+    them.
     """
     for file in files:
-        if file.suffix.lower() != ".npy" or not naming([file.stem]):
+        if file.suffix.lower() != ".npy":
             continue
         with suppress(ValueError):  # What is no plain array names nothing.
             ids = np.load(file, allow_pickle=False)
-            if ids.shape == (rows,) and ids.dtype.kind in IDS:
-                return ids.tolist()
+            if ids.shape in ((rows,), (rows, 1), (1, rows)) and ids.dtype.kind in IDS:
+                return ids.ravel().tolist()
     return ()
 
 

@@ -279,17 +279,14 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
     yield f"store: {store.home} ({shutil.disk_usage(there).free / 1e9:.1f} GB free)", False
     artefacts = list(store.artefacts())
     for artefact in artefacts:
-        try:
-            fault = store.fault(artefact)
-        except OSError as error:
-            fault = f"cannot be read ({error.strerror})"
+        fault = store.fault_found(artefact)
         if not fault:
             continue
         if not store.is_proven(artefact):
             outcome = "left alone, for its manifest does not say that it is ours: move it away"
         elif repair:
-            store.set_aside(artefact, fault)
-            outcome = "moved aside"
+            in_use = "left alone, for another process makes it anew"
+            outcome = "moved aside" if store.repair(artefact) else in_use
         else:
             outcome = "`repro doctor --repair` moves it aside"
         yield f"{artefact}: {fault}; {outcome}", True

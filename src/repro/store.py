@@ -261,6 +261,13 @@ class Store:
                 return f"{name} has changed since it was written"
         return None
 
+    def fault_found(self, folder: Path) -> str | None:
+        """The same, where an artefact that cannot be read is faulty too."""
+        try:
+            return self.fault(folder)
+        except OSError as error:
+            return f"cannot be read ({error.strerror})"
+
     def artefacts(self) -> Iterator[Path]:
         """All finished artefacts; a folder whose manifest speaks of something else is none."""
         for kind in self._kinds():
@@ -320,6 +327,16 @@ class Store:
             return {"kind", "key", "files", "seal"} <= read_manifest(folder).keys()
         except (InputError, OSError):
             return False
+
+    def repair(self, folder: Path) -> bool:
+        """Move an artefact to `damaged/` if it is damaged still, and no other process holds its
+        lock; whether it was moved.
+        """
+        with suppress(Timeout), locked(_lock_of(folder), timeout=0):
+            if folder.exists() and (fault := self.fault_found(folder)):
+                self.set_aside(folder, fault)
+                return True
+        return False
 
     def set_aside(self, folder: Path, fault: str) -> None:
         """Move a damaged artefact to `damaged/`, so that the next use makes it anew."""

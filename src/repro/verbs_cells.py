@@ -106,9 +106,10 @@ def _cells_of(
     asked: Sweep,
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Where each run of a page goes, and what it is given; of what all cells share, parameters that
-    the page has.
+    the page has. What is unusual among these is in the name, so that no run replaces another's.
     """
     from repro.config import PROFILES
+    from repro.digests import digest
     from repro.paths import inside, project_root
 
     shared: dict[str, Any] = {"profile": asked.profile, "record": True}
@@ -118,6 +119,9 @@ def _cells_of(
         if "dims" in dict(asked.p):
             raise InputError("-p dims and --dims are given: expected one of them")
     shared |= dict(asked.p)
+    usual = {"profile": "embedded", "record": True}
+    unusual = {name: value for name, value in shared.items() if usual.get(name) != value}
+    ending = f"-{digest(unusual)[:8]}" if unusual else ""
     run = _printed(source, asked)
     seeds = asked.seeds or (run.seeds if run else PROFILES[asked.profile].seeds)
     folder = project_root() / "runs" / source.stem
@@ -130,7 +134,10 @@ def _cells_of(
                 "--backbones or --encoders"
             )
         labels = [label_of(name) for name in networks_in(chosen)] or [asked.profile]
-        yield inside(folder, f"{'-'.join(labels)}-seed{seed}.ipynb"), given | chosen | shared
+        yield (
+            inside(folder, f"{'-'.join(labels)}-seed{seed}{ending}.ipynb"),
+            given | chosen | shared,
+        )
 
 
 def _printed(source: Path, asked: Sweep) -> "PrintedRun | None":

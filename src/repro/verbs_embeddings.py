@@ -111,6 +111,7 @@ def encode(asked: Encoding) -> int:
     writable_file(asked.output, texts)
     _refuse_others(asked.output, ".npy", _is_embeddings)
     lines = data.stream(str(texts), data.column_names(asked.columns))
+    before = _stamp(texts)
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
     network, line = encoder_named(asked.encoder, asked.reading, data.default_source())
@@ -137,14 +138,20 @@ def encode(asked: Encoding) -> int:
             file.write(np.ascontiguousarray(unit_rows(X) if asked.normalize else X, "<f4").data)
             bar.update(len(block))
             done += len(block)
-        if done != count:
-            raise InputError(
-                f"{texts} has changed while it was read, from {count} texts to {done}: "
-                "give it again"
-            )
+        if done != count or _stamp(texts) != before:
+            changed = f"has changed while it was read, from {count:,} texts to {done:,}"
+            raise InputError(f"{texts} {changed}: give it again")
     said = line or f"{network.texts_truncated} texts were cut"
     say(f"{count} x {X.shape[1]} float32 -> {asked.output}; {said}")
     return 0
+
+
+def _stamp(texts: Path) -> tuple[int, int]:
+    """Bytes and time of writing of a file; nothing of what is none, such as a dataset's name."""
+    if not texts.is_file():
+        return 0, 0
+    about = texts.stat()
+    return about.st_size, about.st_mtime_ns
 
 
 def encoder_named(name: str, reading: Reading, source: str) -> tuple[Any, str]:

@@ -58,6 +58,12 @@ def test_an_advice_answers_codes_shows_and_saves_itself(X, advice, tmp_path):
         advice.save(tmp_path / "out")
 
 
+@pytest.mark.filterwarnings("error")
+def test_queries_that_are_all_zero_keep_none_of_their_length(X):
+    found = dimadvise.advise(X, np.zeros((40, 40), np.float32), recall=0.9, **FEW).findings
+    assert any("and 0.0 % of queries" in line for line in found.measured)
+
+
 def test_files_arrays_and_requests_are_advised_alike(X, advice, tmp_path):
     np.save(tmp_path / "X.npy", X)
     by_path = dimadvise.advise(str(tmp_path / "X.npy"), recall=0.9, **FEW)
@@ -83,6 +89,28 @@ def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_p
     assert list(given(range(60)).labels) == labels
     with pytest.raises(InputError, match=r"labels.tsv names row 0 'doc59', .* names it 'doc0'"):
         given(ids[::-1])
+
+
+@pytest.mark.parametrize("column", ["row", "id"])
+def test_labels_that_count_their_rows_in_another_order_are_refused(tmp_path, column):
+    table, labels = tmp_path / "labels.csv", ["up", "down"] * 30
+
+    def given(numbers):
+        lines = [f"{number},{label}\n" for number, label in zip(numbers, labels, strict=True)]
+        table.write_text("".join([f"{column},label\n", *lines]))
+        return list(case_of(dimadvise.Request(), rows(60), labels=table).evidence.labels)
+
+    for in_order in (range(60), range(1, 61), range(0, 120, 2), [7] * 60):
+        assert given(in_order) == labels
+    for first in (0, 1):
+        with pytest.raises(InputError, match=rf"row 0 '{first + 59}', .* '{first}': bring the"):
+            given(range(first + 59, first - 1, -1))
+
+
+def test_labels_as_an_array_in_a_file_are_told_their_way_out(tmp_path):
+    np.save(tmp_path / "labels.npy", np.arange(60))
+    with pytest.raises(InputError, match=r"from a table or a text, np\.savetxt\('labels\.txt'"):
+        case_of(dimadvise.Request(), rows(60), labels=tmp_path / "labels.npy")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +186,11 @@ def test_an_option_that_would_be_dropped_is_refused(X, advice):
         (name,) = more
         with pytest.raises(InputError, match=f"{name} beside a whole request: set it in"):
             dimadvise.advise(request, **more)
+    for more in ({"column": "v"}, {"queries": X, "queries_column": "v"}):
+        with pytest.raises(
+            InputError, match=r"column belongs to a file of \w+, which is not given"
+        ):
+            dimadvise.advise(X, **more)
     with pytest.raises(InputError, match="unknown option 'output'"):
         dimadvise.advise(X, output="there")
     with pytest.raises(InputError, match="unknown option 'depth': choose one of pairs, qrels"):

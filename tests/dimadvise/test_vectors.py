@@ -641,7 +641,7 @@ def test_what_lies_beside_shards_is_left_aside_with_a_warning_and_a_shard_never_
     shards_and_more(tmp_path / "X", WHOLE)
     assert open_vectors(tmp_path / "X").shape == (N, D)
     assert (
-        "4 files without a matrix are left aside: ids.npy, metadata.jsonl, metadata.parquet"
+        "4 files without a matrix left aside: ids.npy, metadata.jsonl, metadata.parquet"
         in caplog.text
     )
     np.save(tmp_path / "X" / "part-3.npy", WHOLE[12])  # a row that has lost its axis
@@ -688,6 +688,66 @@ def test_ids_are_known_where_a_column_or_array_names_the_rows(tmp_path):
             [{"_id": words[i], "v": WHOLE[i].tolist()} for i in numbers[rows]],
         )
     assert open_vectors(tmp_path / "two").ids(18, 23) == words[18:23]
+
+
+@pytest.mark.parametrize("shape", [(N,), (N, 1), (1, N)], ids=str)
+@pytest.mark.parametrize("kind", [np.int64, "U5"], ids=str)
+def test_ids_beside_shards_are_read_as_an_array_a_column_or_a_row(tmp_path, shape, kind):
+    ids = np.arange(N).astype(kind)
+    for name, X in (("wide", WHOLE), ("narrow", WHOLE[:, :1])):
+        shards(tmp_path / name, X)
+        np.save(tmp_path / name / "ids.npy", ids.reshape(shape))
+        vectors = open_vectors(tmp_path / name)
+        assert vectors.shape == X.shape and vectors.ids(3, 6) == ids[3:6].tolist()
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "wide" / "ids.npy").rename(tmp_path / "alone" / "ids.npy")
+    with pytest.raises(InputError, match=r"ids\.npy"):
+        open_vectors(tmp_path / "alone")
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("ids", np.arange(N - 1)),
+        ("ids", np.arange(float(N))),
+        ("ids", np.arange(N).astype("S5")),
+        ("ids_0", np.arange(3)),
+        ("part-0.ids", np.arange(3)[:, None]),
+    ],
+)
+def test_of_ids_that_cannot_be_read_the_file_is_known(tmp_path, name, ids):
+    shards(tmp_path / "X", WHOLE)
+    np.save(tmp_path / "X" / f"{name}.npy", ids)
+    vectors = open_vectors(tmp_path / "X")
+    assert (vectors.shape, vectors.id_column, vectors.unread_ids) == (
+        WHOLE.shape,
+        "",
+        f"{name}.npy",
+    )
+
+
+def test_what_has_the_name_of_a_shard_and_is_no_file_is_refused(tmp_path):
+    shards(tmp_path / "X", WHOLE)
+    odd = tmp_path / "X" / "part-13.npy"
+    odd.symlink_to("moved away")
+    with pytest.raises(InputError, match=r"part-13\.npy .* is a link that leads nowhere: mend"):
+        open_vectors(tmp_path / "X")
+    odd.unlink()
+    for make in (os.mkfifo, os.mkdir):
+        make(odd)
+        with pytest.raises(InputError, match=r"part-13\.npy .* is no regular file"):
+            open_vectors(tmp_path / "X")
+        odd.rename(tmp_path / make.__name__)
+
+
+def test_shards_whose_names_count_more_than_are_there_are_told(tmp_path, caplog):
+    for number in (0, 2):
+        np.save(tmp_path / f"x-{number:05d}-of-00003.npy", WHOLE)
+    assert open_vectors(tmp_path).shape == (2 * N, D)
+    assert "holds 2 of the 3 shards that its names count" in caplog.text
+    caplog.clear()
+    np.save(tmp_path / "x-00001-of-00003.npy", WHOLE)
+    assert open_vectors(tmp_path).shape == (3 * N, D) and not caplog.text
 
 
 def test_whole_numbers_that_name_rows_are_exact_however_large(tmp_path):

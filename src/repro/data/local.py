@@ -226,7 +226,7 @@ def stream_file(given: str | Path, columns: Mapping[str, str] = NOTHING) -> Iter
     other tables.
     """
     path = _file(given, columns)
-    if ending(path) == ".txt" and not path.is_dir():
+    if _is_lines(path):
         return filled_lines(path)
     table = Table(path, columns)
     if _kind_of(table) != "corpus" or "split" in table.columns:
@@ -252,19 +252,30 @@ def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...
     path = _file(given, columns)
     if (path / CORPUS).is_file():
         return tuple(_qrels_of(path))
-    return (
-        ("all",)
-        if ending(path) == ".txt" and not path.is_dir()
-        else _splits_of(Table(path, columns))
-    )
+    return ("all",) if _is_lines(path) else _splits_of(Table(path, columns))
 
 
 def _file(given: str | Path, columns: Mapping[str, str]) -> Path:
     """Its path; `-` is standard input, named by its form: a table that names columns we know, else
     lines of text.
+
+    Raises:
+        InputError: for names of columns where there are none to choose from.
     """
-    if str(given) != "-":
-        return Path(os.path.expanduser(given))
+    path = _stdin(columns) if str(given) == "-" else Path(os.path.expanduser(given))
+    if columns and (_is_lines(path) or (path / CORPUS).is_file()):
+        form = "holds lines of text" if _is_lines(path) else "is a folder in BEIR's form"
+        raise InputError(f"columns {', '.join(columns)}: {path} {form}; leave --columns out")
+    return path
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether a file holds lines of text, not a table."""
+    return ending(path) == ".txt" and not path.is_dir()
+
+
+def _stdin(columns: Mapping[str, str]) -> Path:
+    """Standard input as a file that is named by its form."""
     lines = stdin()
     with lines.open("rb") as file:
         start = file.read(4)
