@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
-from dimadvise.coding import Deployment
+from dimadvise.coding import LLOYD, Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.folds import NOBODY
@@ -21,6 +21,7 @@ from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched
 from dimadvise.transform import (
     NESTED,
+    TURNED,
     Coder,
     FoldMoments,
     Shortened,
@@ -29,6 +30,7 @@ from dimadvise.transform import (
     halvings,
     moments_of,
     most_dims,
+    rotated,
     unchanged,
 )
 from dimadvise.vectors import in_memory
@@ -39,7 +41,8 @@ from repro.terminal import progress_bar
 from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
-METHODS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
+METHODS, PARTS = ("truncate", "pca"), 3
+"""Maps, and sizes to each halving, of which something is expected without labels."""
 QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
 ERROR = 0.05
 """How often an answer may claim too much, whatever is tried."""
@@ -121,8 +124,9 @@ def advise(
         wanted: the share of the full-size score that must be kept (`retain`), or the `bytes` in
             which the most is to be kept; `methods` tried side by side, of which each makes all
             bounds a little stricter; `levels` but product codes, judged at every size as methods
-            are; sizes (`dims`), by default three to each halving; the `similarity` that codes are
-            made for; and the `seed` of random maps, folds, and the sample of neighbours.
+            are, and of `lloyd` after a random turn; sizes (`dims`), by default as many to each
+            halving as the evidence can afford; the `similarity` that codes are made for; and the
+            `seed` of random maps and turns, folds, and the sample of neighbours.
         unit: whether rows are divided by their length; by default unless a classifier judges, as
             cosines see no length.
 
@@ -144,7 +148,8 @@ def advise(
         answer = most_kept(found, wanted.bytes)
     deployment = None
     if answer is not None:
-        transform = judged.maps[answer.layer, answer.method].prefix(answer.dim)
+        widest = judged.maps[answer.layer, answer.method.removesuffix(TURNED)]
+        transform = _turned(widest.prefix(answer.dim), answer.level, wanted.seed)
         plain = Deployment(transform, wanted.similarity or "cosine")
         Y = plain.vectors(layers[answer.layer].take(seen[:CODED]))
         deployment = fitted(transform, plain.similarity, answer.level, Y)
@@ -190,8 +195,10 @@ def fit_and_judge(
     """
     last = list(layers)[-1]
     full = layers[last].shape[1]
-    sizes = {check_dim(d, limit=full) for d in wanted.dims or map(round, halvings(full, 3))}
-    methods, levels = wanted.methods or METHODS, wanted.levels or ("float32",)
+    parts = evidence.parts if evidence else PARTS
+    sizes = {check_dim(d, limit=full) for d in wanted.dims or map(round, halvings(full, parts))}
+    methods = wanted.methods or (evidence.methods if evidence else METHODS)
+    levels = wanted.levels or ("float32",)
     for name in methods:
         one_of(name, NESTED, "method")
     folds = evidence.folds(layers[last], seed=wanted.seed) if evidence else NOBODY
@@ -211,9 +218,10 @@ def fit_and_judge(
                 continue
             maps[layer, name] = shortened.transform
             for level in levels:
-                found += [Candidate(layer, name, d, level=level) for d in shortened.sizes]
+                method = name + TURNED if level.startswith(LLOYD) else name
+                found += [Candidate(layer, method, d, level=level) for d in shortened.sizes]
                 if evidence is not None:
-                    shortened.coder = _coder(wanted.similarity or "cosine", level)
+                    shortened.coder = _coder(wanted.similarity or "cosine", level, wanted.seed)
                     outcomes.append(evidence.outcomes(shortened, folds))
     if not found:
         raise InputError(
@@ -248,7 +256,8 @@ def _expected(
     (places,) = _nearest(whole, [whole.shape[1]], asked)
     reach: dict[tuple[int | None, str], dict[int, dict[str, Any]]] = {}
     for c in found:
-        reach.setdefault((c.layer, c.method), {})[c.dim] = {}
+        # A turn changes no distance
+        reach.setdefault((c.layer, c.method.removesuffix(TURNED)), {})[c.dim] = {}
     for (layer, name), told in reach.items():
         X, dims = samples[layer], list(told)
         others = moments_of([np.delete(X, asked, axis=0)], unit=False)
@@ -261,16 +270,21 @@ def _expected(
         for dim, *values in zip(dims, predicted, kept, expected, strict=True):
             names = ("predicted", "neighbours", "expected")
             told[dim] = dict(zip(names, map(float, values), strict=True))
-    return [replace(c, **reach[c.layer, c.method][c.dim]) for c in found]
+    return [replace(c, **reach[c.layer, c.method.removesuffix(TURNED)][c.dim]) for c in found]
 
 
-def _coder(similarity: str, level: str) -> Coder | None:
+def _turned(transform: Transform, level: str, seed: int) -> Transform:
+    """A map as a level takes it: values of `lloyd` suit numbers that were turned at random."""
+    return rotated(transform, seed) if level.startswith(LLOYD) else transform
+
+
+def _coder(similarity: str, level: str, seed: int) -> Coder | None:
     """What makes a way to store of rows that a map gave; none where they stay as they are."""
     if level in FLOATS:
         return None
 
     def fit(Y: Block) -> Deployment:
-        plain = Deployment(unchanged(Y.shape[1]), similarity)
+        plain = Deployment(_turned(unchanged(Y.shape[1]), level, seed), similarity)
         return fitted(plain.transform, similarity, level, plain.vectors(Y))
 
     return fit

@@ -3,7 +3,7 @@ the fewest bytes are chosen.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,10 @@ from dimadvise.measure import DEPTH, Survey, survey
 from dimadvise.request import TARGETS, Request
 from dimadvise.screening import choose
 from dimadvise.stores import check_store, holds, levels_of, paste
-from dimadvise.transform import NESTED
+from dimadvise.transform import NESTED, TURNED
 from dimadvise.ways import default_sizes
 from repro.rows import hardware
 
-FEWER_BITS = ("int8", "int4", "binary")  # judged by labels unless told otherwise
 Chosen = tuple[int | None, int | None, Deployment | None]
 """Rows of the options that answer, as asked and with or without re-scoring, and how the first is
 stored.
@@ -182,7 +181,8 @@ def _judged(task: Task) -> Judgement:
     request, versions, (what, amount) = task.request, task.case.versions, task.target
     last = versions[task.case.last_layer]
     plain = ["float16" if task.unit and number_bytes(last.kind) == 2 else "float32"]
-    levels = [level for level in request.levels if level != PRODUCT] or [*plain, *FEWER_BITS]
+    fewer = () if task.case.evidence is None else task.case.evidence.levels
+    levels = [level for level in request.levels if level != PRODUCT] or [*plain, *fewer]
     dims = request.dims
     if request.store:
         held = levels_of(request.store)
@@ -193,9 +193,15 @@ def _judged(task: Task) -> Judgement:
         request,
         retain=amount if what == "retain" else None,
         bytes=request.bytes if what == "bytes" else None,
-        methods=tuple(name for name in request.methods if name in NESTED),
+        methods=_nested(request.methods),
         levels=tuple(plain if task.case.evidence is None else levels),
         dims=dims,
         similarity=task.similarity,
     )
     return advice.advise(versions, task.case.evidence, judged_by, unit=task.unit)
+
+
+def _nested(methods: Sequence[str]) -> tuple[str, ...]:
+    """Those whose first columns are the smaller sizes; whether they are turned is up to levels."""
+    plain = dict.fromkeys(name.removesuffix(TURNED) for name in methods)
+    return tuple(name for name in plain if name in NESTED)

@@ -46,6 +46,11 @@ class Evidence(ABC):
     """Something that scores embeddings by a metric."""
 
     metric: ClassVar[str]
+    methods: ClassVar[tuple[str, ...]] = ("truncate", "svd", "pca")
+    """Maps that are tried unless told otherwise."""
+    levels: ClassVar[tuple[str, ...]] = ("int8", "lloyd5", "lloyd4", "lloyd3", "binary")
+    """Fewer bits that are, too."""
+    parts: ClassVar[int] = 3  # sizes that are, to each halving
     items: int = field(init=False)  # how many items are judged
 
     @property
@@ -94,6 +99,7 @@ class Pairs(Evidence):
     """Graded pairs of rows: Spearman correlation of their cosines with the grades."""
 
     metric = "spearman"
+    parts = 6
     first: Rows
     second: Rows
     grades: Array
@@ -167,6 +173,9 @@ class Classes(Evidence):
     """
 
     metric = "accuracy"
+    # A classifier takes seconds to learn, and does not see whether a mean was subtracted.
+    methods = ("truncate", "pca")
+    levels = ("int8", "lloyd4", "binary")
     rows: Rows
     labels: NDArray[np.str_]
 

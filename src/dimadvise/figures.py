@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dimadvise.coding import MENU
+from dimadvise.coding import MENU, level_bytes
 from dimadvise.findings import Findings, family_of, interval_words
+from dimadvise.screening import is_front
 from repro.report.figures import (
     GREY,
     WIDTH,
@@ -122,9 +123,13 @@ def _draw_line(panel: Any, x: Any, y: Any, band: tuple[Any, Any], style: Any) ->
 
 @styled()
 def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
-    """Share of the score kept against dimensions, with lower bounds."""
+    """Share of the score kept against dimensions, with lower bounds, of those ways that no other
+    beats at one size or more.
+    """
     shares = shares.assign(way=shares["method"] + " × " + shares["level"])
-    names = list(dict.fromkeys(shares["way"]))
+    sizes = [level_bytes(row.level, row.dim) for row in shares.itertuples()]
+    front = is_front(np.array(sizes), shares["low"].to_numpy())
+    names = list(dict.fromkeys(shares.loc[front, "way"]))
     figure, (panel,) = new_figure(height=3.4)
     for name, style in looks(names).items():
         part = shares[shares["way"] == name].sort_values("dim")

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from deployment import advised
 from dimadvise.bounds import share_bounds, spearman_influence
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
-from dimadvise.coding import Deployment
+from dimadvise.coding import LLOYD, Deployment
 from dimadvise.deploy import read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
 from dimadvise.transform import (
+    TURNED,
     FoldMoments,
     Shortened,
     Transform,
@@ -48,8 +50,9 @@ def graded(X):
 def test_the_answer_is_the_number_of_directions_that_are_used():
     X = cloud()
     advice = advised({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
-    assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
-    assert advice.answer.low >= advice.retain == 0.99 and advice.confidence == 0.975
+    assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("svd", 6)
+    assert advice.answer.low >= advice.retain == 0.99
+    assert advice.confidence == pytest.approx(1 - 0.05 / 3)
     assert (
         advice.transform is not None
         and advice.transform.matrix.shape == (32, 6)
@@ -57,7 +60,7 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     )
     shares = advice.shares_of(None)
     assert shares is not None and set(shares["level"]) == {"float32"} and "layer" not in shares
-    assert shares.set_index(["method", "dim"]).loc[("pca", 6), "low"] == advice.answer.low
+    assert shares.set_index(["method", "dim"]).loc[("svd", 6), "low"] == advice.answer.low
     assert 5 < advice.ratio < 6.5
     below = [c for c in advice.candidates if c.method == "pca" and c.dim < 6]
     assert all(c.low < 0.99 for c in below)
@@ -177,7 +180,7 @@ def test_a_shallower_layer_may_win_only_by_its_bound():
     assert (
         found.answer is not None
         and found.answer.layer == 6
-        and found.confidence == pytest.approx(1 - 0.05 / 4)
+        and found.confidence == pytest.approx(1 - 0.05 / 6)
     )
     found = advised({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
     assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
@@ -396,8 +399,7 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     )
     said = json.loads((out / "report.json").read_text())
     assert said["target"] == ["retain", 0.9] and {row["method"] for row in said["shares"]} == {
-        "truncate",
-        "pca",
+        f"{name}{turned}" for name in Pairs.methods for turned in ("", TURNED)
     }
     assert matrix.shape == (32, len(bias))
     note = json.loads((out / "reducer.json").read_text())
@@ -478,15 +480,35 @@ def test_a_prediction_is_told_only_where_a_share_of_a_score_is_asked_for(tmp_pat
 
 
 def test_labels_judge_every_map_size_and_level_and_the_fewest_bytes_are_the_answer():
-    X, levels = cloud(), ("float32", "int8", "int4", "binary")
+    X, levels = cloud(), ("float32", "int8", "lloyd4", "binary")
     sizes = [32, 16, 12, 8, 6, 4, 2]
     found = advised({None: X}, evidence=graded(X), retain=0.95, dims=sizes, levels=levels)
     tried = {(c.method, c.dim, c.level) for c in found.candidates}
-    assert tried == set(product(("truncate", "pca"), sizes, levels))
-    assert found.confidence == pytest.approx(1 - 0.05 / 8), "every walk has its part of the error"
-    assert (found.answer.method, found.answer.level) == ("pca", "int4")
+    turned = {name: TURNED if name.startswith(LLOYD) else "" for name in levels}
+    assert tried == {
+        (method + turned[level], size, level)
+        for method, size, level in product(Pairs.methods, sizes, levels)
+    }
+    assert found.confidence == pytest.approx(1 - 0.05 / 12), "every walk has its part of the error"
+    assert (found.answer.method, found.answer.level) == (f"svd{TURNED}", "lloyd4")
     assert found.answer.bytes == found.deployment.bytes <= 4, "6 numbers as float32 are 24"
     assert found.deployment.codes(X).shape == (900, found.answer.bytes)
+
+
+@pytest.mark.parametrize("level", ["lloyd4", "int8"])
+def test_what_labels_judged_is_what_is_written(level):
+    X = cloud()
+    evidence = graded(X)
+    found = advised({None: X}, evidence=evidence, retain=0.9, dims=[8], levels=[level])
+    assert found.deployment.named == {
+        "method": found.answer.method,
+        "dim": 8,
+        "level": level,
+    }
+    stored = found.deployment.stored(X)
+    sides = [unit_rows(stored[side]) for side in (evidence.first, evidence.second)]
+    kept = spearmanr((sides[0] * sides[1]).sum(1), evidence.grades).statistic / found.reference
+    assert kept == pytest.approx(found.answer.share, abs=0.01)
 
 
 def test_codes_are_judged_as_they_are_stored_by_ranges_of_rows_that_are_not_judged():

@@ -1,0 +1,122 @@
+"""How near the advisor's bytes come to the fewest that keep a score of labels: `python -m
+bench.fewest_labels [--retain 0.99 0.95] [--only NAME …]`.
+
+Collections are those of `bench.fewest`. Pairs of rows are graded by their cosines and noise, so
+that the full vectors have a Spearman correlation of about 0.8. The advisor sees `PAIRS` of them.
+Fresh pairs of rows that it has not seen then tell what share of the score its answer keeps, and
+what every other way of its menu does, in sizes of `STEP`, from the fewest bytes on until one keeps
+what was asked for.
+
+Printed are a line for each collection and share, then how often the share was kept and the bytes as
+a multiple of the fewest; exit 1 where less than 95 % were kept, or the middle multiple is above
+`NEAR`.
+"""
+
+import argparse
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+import dimadvise
+from bench.fewest import KEPT, NEAR, SHAPES, STEP, Outcome, made
+from dimadvise.coding import LLOYD, Deployment, level_bytes
+from dimadvise.evidence import Pairs
+from dimadvise.transform import TURNED
+from dimadvise.vectors import in_memory
+from dimadvise.ways import Ways
+from repro.types import unit_rows
+
+ROWS, PAIRS, FRESH_PAIRS = 6_000, 3_000, 20_000
+LEVELS = ("float32", *Pairs.levels)
+NOISE = 0.75  # of the deviation of cosines
+
+
+def graded(X: Any, pairs: int, seed: int) -> tuple[Any, Any]:
+    """Pairs of different rows (at most `pairs`, 2) and their grades."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(X), size=(pairs, 2))
+    if 2 * pairs <= len(X):  # No row is in two of them
+        rows = rng.permutation(len(X))[: 2 * pairs].reshape(pairs, 2)
+    rows = rows[rows[:, 0] != rows[:, 1]]
+    cosines = cosines_of(X, rows)
+    return rows, cosines + NOISE * cosines.std() * rng.standard_normal(len(rows))
+
+
+def cosines_of(X: Any, rows: Any) -> Any:
+    """Of each pair of rows."""
+    first, second = unit_rows(X[rows[:, 0]]), unit_rows(X[rows[:, 1]])
+    return np.einsum("ij,ij->i", first, second)
+
+
+def score(X: Any, rows: Any, grades: Any) -> float:
+    """Spearman correlation of cosines with grades."""
+    return float(spearmanr(cosines_of(X, rows), grades).statistic)
+
+
+def share(way: Deployment, X: Any, rows: Any, grades: Any) -> float:
+    """What stored vectors keep of the score of full ones."""
+    return score(way.stored(X), rows, grades) / score(X, rows, grades)
+
+
+def advised(X: Any, retain: float, seed: int) -> Deployment | None:
+    """The advisor's answer by some pairs."""
+    rows, grades = graded(X, PAIRS, seed)
+    lines = [f"{a}\t{b}\t{g:.6f}\n" for (a, b), g in zip(rows, grades, strict=True)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pairs.tsv"
+        path.write_text("row1\trow2\tscore\n" + "".join(lines))
+        return dimadvise.advise(X, pairs=path, retain=retain).deployment
+
+
+def fewest(ways: Ways, X: Any, rows: Any, grades: Any, retain: float) -> Outcome:
+    """The first way of all, from the fewest bytes on, that keeps a share."""
+    tried = [
+        (name + TURNED if level.startswith(LLOYD) else name, dim, level)
+        for name, dim, level in product(Pairs.methods, range(STEP, X.shape[1] + 1, STEP), LEVELS)
+    ]
+    for way in sorted(tried, key=lambda way: level_bytes(way[2], way[1])):
+        kept = share(ways.way(*way), X, rows, grades)
+        if kept >= retain:
+            return Outcome(level_bytes(way[2], way[1]), kept)
+    return Outcome(4 * X.shape[1], 1.0)
+
+
+def main() -> int:
+    """Ask the advisor for every collection, and count."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fewest_labels", description=__doc__)
+    parser.add_argument("--retain", nargs="+", type=float, default=[0.99])
+    parser.add_argument("--only", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    options = parser.parse_args()
+    kept, multiples = [], []
+    for name, retain in product(options.only, options.retain):
+        seed = list(SHAPES).index(name)
+        both = made(SHAPES[name], 2 * ROWS, seed)
+        X, fresh = both[:ROWS], both[ROWS:]
+        rows, grades = graded(fresh, FRESH_PAIRS, seed + 100)
+        best = fewest(Ways(in_memory(X), np.arange(ROWS), "cosine", 0), fresh, rows, grades, retain)
+        answer = advised(X, retain, seed)
+        found = Outcome(4 * X.shape[1], 1.0)
+        if answer is not None:
+            found = Outcome(answer.bytes, share(answer, fresh, rows, grades))
+        kept.append(found.recall >= retain)
+        multiples.append(found.bytes / best.bytes)
+        print(
+            f"{name}, {retain:g}: the fewest {best.bytes:g} B {best.recall:.4f}; dimadvise "
+            f"{found.bytes:g} B {found.recall:.4f}{'' if kept[-1] else ' BELOW'}",
+            flush=True,
+        )
+    middle = float(np.median(multiples))
+    print(
+        f"dimadvise: kept {sum(kept)} of {len(kept)}, bytes {middle:.2f} times the fewest in the "
+        f"middle, {max(multiples):.2f} at most"
+    )
+    return int(np.mean(kept) < KEPT or middle > NEAR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
