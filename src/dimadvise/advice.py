@@ -5,6 +5,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,13 +279,19 @@ def _turned(transform: Transform, level: str, seed: int) -> Transform:
     return rotated(transform, seed) if level.startswith(LLOYD) else transform
 
 
+@lru_cache(maxsize=64)  # All splits take the same, at every size.
+def _only_turned(dim: int, level: str, seed: int) -> Transform:
+    """The map of rows that are short already, as a level takes it."""
+    return _turned(unchanged(dim), level, seed)
+
+
 def _coder(similarity: str, level: str, seed: int) -> Coder | None:
     """What makes a way to store of rows that a map gave; none where they stay as they are."""
     if level in FLOATS:
         return None
 
     def fit(Y: Block) -> Deployment:
-        plain = Deployment(_turned(unchanged(Y.shape[1]), level, seed), similarity)
+        plain = Deployment(_only_turned(Y.shape[1], level, seed), similarity)
         return fitted(plain.transform, similarity, level, plain.vectors(Y))
 
     return fit

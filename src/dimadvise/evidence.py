@@ -99,7 +99,7 @@ class Pairs(Evidence):
     """Graded pairs of rows: Spearman correlation of their cosines with the grades."""
 
     metric = "spearman"
-    parts = 6
+    parts = 4
     first: Rows
     second: Rows
     grades: Array

@@ -11,7 +11,7 @@ of moments and no second pass over the rows; the map that is written is fitted o
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -258,7 +258,12 @@ class FoldMoments:
 
     def unseen(self, split: Split) -> Block:
         """Some rows of no fold of a split, for what codes need beside a map."""
-        return self.vectors.take(self.drawn[~np.isin(self.fold_drawn, [*split, NEVER])])
+        return self._coded[~np.isin(self.fold_drawn, [*split, NEVER])]
+
+    @cached_property
+    def _coded(self) -> Block:
+        """The rows drawn, read once: every map and level needs them."""
+        return self.vectors.take(self.drawn)
 
     def without(self, split: Split) -> Moments:
         """Moments of all rows but those of some folds."""
