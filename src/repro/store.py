@@ -22,7 +22,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -410,13 +410,6 @@ def sha256(path: Path) -> str:
     """Hex digest of a file."""
     with regular_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def contents(files: Iterable[Path], base: Path) -> str:
-    """Digest of names and bytes of files."""
-    return digest(
-        {path.relative_to(base).as_posix(): sha256(path) for path in files if path.is_file()}
-    )
 
 
 def write_manifest(folder: Path, notes: dict[str, Any]) -> None:

@@ -21,7 +21,6 @@ from repro.book.ledger import Ledger
 from repro.digests import digest
 from repro.paths import locked
 from repro.seeding import cpu_count, environment
-from repro.store import contents
 from repro.terminal import say
 from repro.types import InputError, above_zero
 
@@ -89,7 +88,7 @@ class _Build:
 
     def digest_of_verdicts(self, names: Iterable[str]) -> str:
         """Digest of what pages left for the scorecard."""
-        return contents(map(self.verdicts, names), self.root / "_build" / "verdicts")
+        return site.contents(map(self.verdicts, names), self.root / "_build" / "verdicts")
 
 
 def build(

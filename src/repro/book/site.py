@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from repro.book.ledger import Ledger
 from repro.book.notebook import SUFFIXES
 from repro.digests import all_modules, code_digest, digest, import_closure, imports_of
 from repro.paths import PACKAGE, data_folder, hub_folder, inside, write_text
-from repro.store import contents
+from repro.store import sha256
 from repro.types import InputError, choices, installed
 
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of
@@ -106,6 +106,13 @@ def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
             raise InputError(f"no page {name!r} in _toc.yml: {told}")
         chosen.update(found)
     return chosen or set(pages)
+
+
+def contents(files: Iterable[Path], base: Path) -> str:
+    """Digest of names and bytes of files."""
+    return digest(
+        {path.relative_to(base).as_posix(): sha256(path) for path in files if path.is_file()}
+    )
 
 
 def stamps(folder: Path) -> str:

@@ -41,7 +41,7 @@ from repro.report.verdict import (
     worst,
 )
 from repro.rows import results_folder
-from repro.store import Store, contents
+from repro.store import Store, sha256
 
 log = logging.getLogger(__name__)
 POINT = ["value", "low", "high"]
@@ -105,14 +105,14 @@ def recorded_frame(
 
     if not isinstance(judged, OfExperiment) or not os.environ.get("REPRO_BOOK"):
         return pd.DataFrame(lines(), columns=COLUMNS)
-    tables = (path for path in PACKAGE.rglob("*") if path.suffix in (".toml", ".csv"))
-    results = results_folder()
+    # Premises read other recorded rows, and rules the tables of claims and of printed values
+    read = [path for path in PACKAGE.rglob("*") if path.suffix in (".toml", ".csv")]
+    read += results_folder().glob("*.parquet")
     named = {
         "experiment": judged.experiment,
         "options": judged.options,
         "rows": [_digest_of(rows), _digest_of(speaking)],
-        "results": contents(results.glob("*.parquet"), results),  # Premises read others
-        "tables": contents(tables, PACKAGE),
+        "files": sorted(map(sha256, read)),
     }
     code = (*judged.code, __name__)
     return pd.DataFrame(Store().remember("verdicts", named, lines, code=code), columns=COLUMNS)
