@@ -376,8 +376,12 @@ def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
 def test_a_forked_kernel_ends_by_its_time_limit(tmp_path):
     note = tmp_path / "pid"
     code = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    source, output = write(tmp_path / "n.md", "print('reached')", code), tmp_path / "n.ipynb"
     with pytest.raises(notebook.NotebookError, match="longer than 3 s"):
-        notebook.run(write(tmp_path / "n.md", code), tmp_path / "n.ipynb", timeout=3, forked=True)
+        notebook.run(source, output, timeout=3, forked=True)
+    left = notebook.read(notebook.failed_of(output))
+    told = [cell.outputs for cell in left.cells if cell.cell_type == "code"]
+    assert told[0][0].text == "reached\n", "what was executed before the limit is kept"
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(int(note.read_text())).wait(30)
 

@@ -12,13 +12,20 @@ import pytest
 
 from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
+from repro.papers.recorded import JUDGES as JUDGES_OF
 from repro.report import scorecard, speakers
 from repro.report.claims import record_of
 from repro.report.judge import effect, lowest
 from repro.report.page import badge
-from repro.report.scorecard import claims, counts, verdict_frame, write_verdicts
+from repro.report.scorecard import (
+    claims,
+    counts,
+    recorded_frame,
+    verdict_frame,
+    write_verdicts,
+)
 from repro.report.verdict import Measurement
-from repro.rows import make_rows
+from repro.rows import make_rows, recorded_rows
 
 
 def test_a_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside_tfidf(monkeypatch):
@@ -409,3 +416,31 @@ def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(verdicts, caplog)
     assert set(scorecard.scorecard()["live"]) == {"not attempted", "holds here"}
     left_out = ("flipped", "garbage", "empty", "other", "words", "renamed")
     assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in left_out)
+
+
+def test_verdicts_of_recorded_rows_are_computed_once_in_a_build_and_kept_nowhere_else(
+    monkeypatch, tmp_path
+):
+    home, rows = tmp_path / "home", recorded_rows("sbertlp_table4")
+    monkeypatch.setenv("REPRO_HOME", str(home))
+    monkeypatch.delenv("REPRO_BOOK", raising=False)
+    judge, computed = JUDGES_OF["sbertlp_table4"], []
+
+    def counting(given, *options):
+        computed.append((len(given), options))
+        return judge.read(given)
+
+    counted = replace(judge, read=counting)
+    plain = recorded_frame(counted, rows)
+    assert len(plain) and not home.exists()
+    monkeypatch.setenv("REPRO_BOOK", "1")
+    for _ in range(2):
+        pd.testing.assert_frame_equal(recorded_frame(counted, rows), plain, check_exact=True)
+    assert computed == [(len(rows), ())] * 2, "once without a build, once in it"
+    recorded_frame(counted, rows.iloc[1:])
+    recorded_frame(counted.given(None), rows)
+    recorded_frame(counted.given(7), rows)
+    assert computed[2:] == [(len(rows) - 1, ()), (len(rows), (7,))]
+    recorded_frame(lambda given: judge(given), rows.iloc[2:])
+    entries = list((home / "verdicts").glob("*/manifest.json"))
+    assert len(entries) == 3, "what a page judges by a function of its own is not kept"

@@ -34,6 +34,7 @@ import nbformat
 import papermill
 import yaml  # type: ignore[import-untyped]
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
@@ -443,7 +444,8 @@ def run(
     After a failure the notebook up to the failing cell is in `failed`, by default `failed_of` the
     output, so that the output of an earlier run stays. `timeout` is in seconds of a single cell. A
     `forked` kernel comes from a process that has imported the heavy libraries: it pays from the
-    second notebook on.
+    second notebook on. Its notebook is written when it ends, any other one after every cell, so
+    that a killed run leaves what it had.
 
     Raises:
         InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is
@@ -473,6 +475,7 @@ def run(
             node,
             partial,
             parameters=values,
+            engine_name=SAVED_AT_END if forked else None,
             kernel_name="python3",
             language="python",
             kernel_manager_class=kernel.manager(forked=forked),
@@ -481,6 +484,28 @@ def run(
             stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
             cwd=places[0],
         )
+
+
+class _SavedAtEnd(NBClientEngine):
+    """Writes a notebook once, whatever ends it; papermill would twice a cell, all figures again."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls,
+        nb_man: NotebookExecutionManager,
+        kernel_name: str,
+        **options: Any,
+    ) -> None:
+        """Execute all cells; what is returned from, or raised to, writes the notebook."""
+        path, nb_man.output_path = nb_man.output_path, None
+        try:
+            super().execute_managed_notebook(nb_man, kernel_name, **options)
+        finally:
+            nb_man.output_path = path
+
+
+SAVED_AT_END = "saved-at-end"
+papermill_engines.register(SAVED_AT_END, _SavedAtEnd)
 
 
 @contextlib.contextmanager

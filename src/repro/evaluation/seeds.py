@@ -24,6 +24,7 @@ FEWEST_SEEDS = 3  # With fewer, nothing that was drawn at random is judged
 MOST_SEEDS = 200  # Nobody would go beyond to settle a claim
 POWER = 0.8
 ROUNDING = 1e-3  # Points by which one number may differ between two runs or processors
+POINT = ("value", "ci_low", "ci_high")  # Columns of rows that hold a number and its interval
 DRAWS = 5_000  # Draws of noise, for statistics that have no formula
 
 
@@ -168,19 +169,39 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     its seeds differ, something was drawn all the same, such as the split that chose a classifier's
     penalty, and they count as seeds.
     """
-    values: dict[Any, list[float]] = {}  # Not by groupby: cells are many and small
-    for seed, value in zip(rows["seed"], rows["value"].to_numpy(float), strict=True):
-        values.setdefault(None if pd.isna(seed) else seed, []).extend(
-            [] if isnan(value) else [value]
-        )
-    by_seed = {seed: 100 * float(np.mean(v)) if v else nan for seed, v in values.items()}
-    width = rows["ci_high"].to_numpy(float) - rows["ci_low"].to_numpy(float)
-    item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
+    numbers = [rows[name].to_numpy(float) for name in POINT]
     untrained = "n_train" in rows and rows["n_train"].isna().all()
+    seeds = [None if pd.isna(seed) else seed for seed in rows["seed"].tolist()]
+    return _estimate(seeds, *numbers, untrained=bool(untrained), deterministic=deterministic)
+
+
+def _estimate(
+    seeds: Sequence[Any],
+    value: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    untrained: bool = False,
+    deterministic: bool = False,
+) -> Estimate:
+    """The same of the columns (n,) of a cell: cells are many and small, which pandas is not for."""
+    values: dict[Any, list[float]] = {}
+    for seed, one in zip(seeds, value, strict=True):
+        values.setdefault(seed, []).extend([] if isnan(one) else [one])
+    by_seed = {seed: 100 * float(np.mean(v)) if v else nan for seed, v in values.items()}
+    item = 50 * float(_mean_of_known(high - low)) / reach(inf)
+    item = 0.0 if isnan(item) else item
     alike = np.ptp(list(by_seed.values())) <= ROUNDING if by_seed else True
     if alike and (deterministic or (untrained and len(by_seed) > 1)):
         return Estimate({None: float(np.mean(list(by_seed.values())))}, item, random=False)
     return Estimate(by_seed, item)
+
+
+def _mean_of_known(numbers: Floats) -> Floats:
+    """Mean of numbers (n, …) over the first axis, of those that are not NaN; of none NaN."""
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.nansum(numbers, axis=0) / (~np.isnan(numbers)).sum(axis=0)
+    return mean
 
 
 def over_runs(rows: pd.DataFrame, *, ratio: bool = False) -> Interval:
@@ -191,15 +212,20 @@ def over_runs(rows: pd.DataFrame, *, ratio: bool = False) -> Interval:
     Runs are told apart by `seed`; without that column every row is one. The value of a `ratio` is
     the geometric mean, and its logarithm is what runs differ in.
     """
-    numbers = rows[["value", "ci_low", "ci_high"]].astype(float)
-    by_run = (np.log2(numbers) if ratio else numbers).dropna(subset="value")
-    seed = rows["seed"].fillna(-1) if "seed" in rows else pd.Series(range(len(rows)), rows.index)
-    by_run = by_run.groupby(seed).mean()
-    if by_run["value"].nunique() > 1:
-        e = scaled(estimate(by_run.reset_index(names="seed")), 0.01)
-        found = [e.value, e.low, e.high]
+    numbers = rows[list(POINT)].to_numpy(float)
+    numbers = np.log2(numbers) if ratio else numbers
+    told = rows["seed"].fillna(-1).tolist() if "seed" in rows else range(len(rows))
+    of_run: dict[Any, list[Floats]] = {}
+    for seed, number in zip(told, numbers, strict=True):
+        if not isnan(number[0]):
+            of_run.setdefault(seed, []).append(number)
+    seeds = sorted(of_run)
+    by_run = np.array([_mean_of_known(np.array(of_run[seed])) for seed in seeds]).reshape(-1, 3)
+    if len(set(by_run[:, 0])) > 1:
+        e = scaled(_estimate(seeds, *by_run.T), 0.01)
+        found = np.array([e.value, e.low, e.high])
     else:
-        found = by_run.mean().tolist()
+        found = _mean_of_known(by_run)
     value, low, high = np.exp2(found) if ratio else found
     return Interval(float(value), float(low), float(high))
 
@@ -276,8 +302,11 @@ def of_parts(
     for cells in (table.shape[1], 1):
         chance = chances(cells)
         items_move = ndtri(chance if same_items else chances(table.shape[1])) * item_errors
-        seeds_move = stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
-        both_move = stdtrit(freedom, chance) * errors if same_items else items_move + seeds_move
+        if same_items:
+            both_move = stdtrit(freedom, chance) * errors
+        else:
+            seeds_move = stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
+            both_move = items_move + seeds_move
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)

@@ -4,7 +4,7 @@ compare`, a figure.
 `python -m repro.papers.recorded` draws the README's figure again, after recording.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -20,10 +20,17 @@ from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.paths import write_text
-from repro.report.claims import folded
-from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
+from repro.report.claims import OfExperiment, folded
+from repro.report.scorecard import (
+    counts,
+    read_verdicts,
+    recorded_frame,
+    scorecard,
+    verdict_frame,
+    verdict_table,
+)
 from repro.report.tables import KINDS, MISSING, Shown, paper_values
-from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT, Measurement
+from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT
 from repro.rows import recorded_rows, results_folder
 from repro.types import InputError, choices
 
@@ -52,7 +59,7 @@ def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
 
 
-JUDGES: dict[str, Callable[..., list[Measurement]]] = {
+JUDGES: dict[str, OfExperiment] = {
     **wang.JUDGES,
     **zhang.JUDGES,
     **sbertlp.JUDGES,
@@ -69,8 +76,8 @@ def recorded_verdicts(document: str = "") -> pd.DataFrame:
     frames = [verdict_frame("recorded", []).assign(page="")]
     for experiment, judge in JUDGES.items():
         if experiment.startswith(document) and len(rows := recorded_rows(experiment)):
-            measured = judge(with_folds(rows) if folded(experiment) else rows)
-            frames.append(verdict_frame("recorded", measured, rows).assign(page=experiment))
+            judged = with_folds(rows) if folded(experiment) else rows
+            frames.append(recorded_frame(judge, judged, rows).assign(page=experiment))
     return pd.concat(frames, ignore_index=True)
 
 

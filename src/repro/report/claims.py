@@ -24,6 +24,7 @@ of its own names a function, `by = "levelled"`, to which all that stands beside 
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -148,19 +149,40 @@ def folded(experiment: str) -> list[str]:
     return [claim for claim, record in listed if name in record.get("folds", ())]
 
 
-def judges_of(document: str, *namespaces: Functions) -> dict[str, Callable[..., list[Measurement]]]:
+@dataclass(frozen=True)
+class OfExperiment:
+    """What judges the rows of an experiment by the rules of its document's table."""
+
+    experiment: str
+    read: Callable[..., list[Measurement]]
+    code: tuple[str, ...]  # Modules with the functions that the table names
+    options: tuple[Any, ...] = ()
+    """What `read` is given besides rows, such as the full size of a network that is not known."""
+
+    def __call__(self, rows: pd.DataFrame, *options: Any) -> list[Measurement]:
+        """What rows say of the claims."""
+        return self.read(rows, *(options or self.options))
+
+    def given(self, *options: Any) -> "OfExperiment":
+        """The same with options; None leaves them to the rows."""
+        return replace(self, options=() if set(options) == {None} else options)
+
+
+def judges_of(document: str, *namespaces: Functions) -> dict[str, OfExperiment]:
     """By experiment, what judges its rows; the namespaces hold the functions that the table
     names.
     """
     known = dict(KNOWN)
     for functions in namespaces:
         known |= functions
-    found: dict[str, Callable[..., list[Measurement]]] = {}
+    code = tuple(functions["__name__"] for functions in namespaces)
+    found: dict[str, OfExperiment] = {}
     for name, experiment in table(document)["experiments"].items():
         rules = list(rules_of(document, name, known))
         read = partial(function_of(experiment["read"], known), rules)
         alone = folded(f"{document}_{name}")
-        found[f"{document}_{name}"] = partial(whole, read, alone) if alone else read
+        judged = partial(whole, read, alone) if alone else read
+        found[f"{document}_{name}"] = OfExperiment(f"{document}_{name}", judged, code)
     return found
 
 

@@ -21,7 +21,12 @@ from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.printed import told_before
 from repro.report.claims import places_of
-from repro.report.scorecard import verdict_frame, verdict_table, write_verdicts
+from repro.report.scorecard import (
+    recorded_frame,
+    verdict_frame,
+    verdict_table,
+    write_verdicts,
+)
 from repro.report.speakers import full_size_scores, nearness
 from repro.report.tables import Shown, pill
 from repro.report.verdict import Measurement
@@ -175,8 +180,8 @@ class Page:
         recorded = self.recorded if recorded is None else recorded
         said: list[Shown] = []
         if judged is not None:
-            kinds = {"recorded": recorded, "live": live} if len(recorded) else {"live": live}
-            frames = [verdict_frame(kind, judged(rows), rows) for kind, rows in kinds.items()]
+            frames = [recorded_frame(judged, recorded)] if len(recorded) else []
+            frames.append(verdict_frame("live", judged(live), live))
             write_verdicts(self.name, *frames)
             said.append(verdict_table(pd.concat(frames, ignore_index=True)))
         if self.record:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from math import inf, isnan, nan
@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from repro import paths
-from repro.paths import is_out_of_memory, replacing
-from repro.report.claims import claims, pages_of, record_of
+from repro.digests import digest
+from repro.paths import PACKAGE, is_out_of_memory, replacing
+from repro.report.claims import OfExperiment, claims, pages_of, record_of
 from repro.report.speakers import placed, short_names
 from repro.report.tables import (
     KINDS,
@@ -39,6 +40,8 @@ from repro.report.verdict import (
     survivors,
     worst,
 )
+from repro.rows import results_folder
+from repro.store import Store, sha256
 
 log = logging.getLogger(__name__)
 POINT = ["value", "low", "high"]
@@ -82,6 +85,43 @@ def verdict_frame(
         decision = {"verdict": m.verdict, "why": m.why, "chance": m.chance}
         lines.append({**asdict(m), "kind": kind, **decision})
     return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def recorded_frame(
+    judged: Callable[[pd.DataFrame], list[Measurement]],
+    rows: pd.DataFrame,
+    speaking: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """The verdicts of recorded rows, in which `speaking`, by default they themselves, say who
+    speaks.
+
+    While the book is built, those of a document's table are kept in the store: several pages show
+    the same. Elsewhere they are computed and nothing is written, since folders may be read-only.
+    """
+    speaking = rows if speaking is None else speaking
+
+    def lines() -> list[dict[str, Any]]:
+        return verdict_frame("recorded", judged(rows), speaking).to_dict("records")
+
+    if not isinstance(judged, OfExperiment) or not os.environ.get("REPRO_BOOK"):
+        return pd.DataFrame(lines(), columns=COLUMNS)
+    # Premises read other recorded rows, and rules the tables of claims and of printed values
+    read = [path for path in PACKAGE.rglob("*") if path.suffix in (".toml", ".csv")]
+    read += results_folder().glob("*.parquet")
+    named = {
+        "experiment": judged.experiment,
+        "options": judged.options,
+        "rows": [_digest_of(rows), _digest_of(speaking)],
+        "files": sorted(map(sha256, read)),
+    }
+    code = (*judged.code, __name__)
+    return pd.DataFrame(Store().remember("verdicts", named, lines, code=code), columns=COLUMNS)
+
+
+def _digest_of(rows: pd.DataFrame) -> str:
+    """Digest of what rows hold, in their order."""
+    hashed = pd.util.hash_pandas_object(rows, index=False).to_numpy()
+    return digest({"columns": list(rows.columns), "rows": hashed})
 
 
 def verdicts_folder() -> Path:
