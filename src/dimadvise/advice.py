@@ -149,11 +149,7 @@ def advise(
         answer = most_kept(found, wanted.bytes)
     deployment = None
     if answer is not None:
-        widest = judged.maps[answer.layer, answer.method.removesuffix(TURNED)]
-        transform = _turned(widest.prefix(answer.dim), answer.level, wanted.seed)
-        plain = Deployment(transform, wanted.similarity or "cosine")
-        Y = plain.vectors(layers[answer.layer].take(seen[:CODED]))
-        deployment = fitted(transform, plain.similarity, answer.level, Y)
+        deployment = _deployment(answer, judged, layers[answer.layer].take(seen[:CODED]), wanted)
     return Judgement(
         tuple(found),
         answer,
@@ -237,6 +233,19 @@ def fit_and_judge(
     judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
     found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
     return Judged(found, maps, moments.whole.rows, float(scores[0]), confidence)
+
+
+def _deployment(
+    answer: Candidate,
+    judged: Judged,
+    seen: Block,
+    wanted: Request,
+) -> Deployment:
+    """The answer, its codes fitted on rows seen (n, D)."""
+    widest = judged.maps[answer.layer, answer.method.removesuffix(TURNED)]
+    transform = _turned(widest.prefix(answer.dim), answer.level, wanted.seed)
+    plain = Deployment(transform, wanted.similarity or "cosine")
+    return fitted(transform, plain.similarity, answer.level, plain.vectors(seen))
 
 
 def _expected(
