@@ -24,7 +24,8 @@ from scipy.stats import spearmanr
 
 import dimadvise
 from bench.fewest import KEPT, NEAR, SHAPES, STEP, Outcome, made
-from dimadvise.coding import LLOYD, Deployment, level_bytes
+from dimadvise.advice import is_turned
+from dimadvise.coding import Deployment, level_bytes
 from dimadvise.evidence import Pairs
 from dimadvise.transform import TURNED
 from dimadvise.vectors import in_memory
@@ -76,7 +77,7 @@ def advised(X: Any, retain: float, seed: int) -> Deployment | None:
 def fewest(ways: Ways, X: Any, rows: Any, grades: Any, retain: float) -> Outcome:
     """The first way of all, from the fewest bytes on, that keeps a share."""
     tried = [
-        (name + TURNED if level.startswith(LLOYD) else name, dim, level)
+        (name + TURNED if is_turned(name, level) else name, dim, level)
         for name, dim, level in product(Pairs.methods, range(STEP, X.shape[1] + 1, STEP), LEVELS)
     ]
     for way in sorted(tried, key=lambda way: level_bytes(way[2], way[1])):

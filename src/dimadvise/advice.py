@@ -20,6 +20,7 @@ from dimadvise.measured import read_measured
 from dimadvise.queries import check_differ
 from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched
+from dimadvise.transform import METHODS as MAPS
 from dimadvise.transform import (
     NESTED,
     TURNED,
@@ -215,10 +216,11 @@ def fit_and_judge(
                 continue
             maps[layer, name] = shortened.transform
             for level in levels:
-                method = name + TURNED if level.startswith(LLOYD) else name
+                method = name + TURNED if is_turned(name, level) else name
                 found += [Candidate(layer, method, d, level=level) for d in shortened.sizes]
                 if evidence is not None:
-                    shortened.coder = _coder(wanted.similarity or "cosine", level, wanted.seed)
+                    turn = wanted.seed if is_turned(name, level) else None
+                    shortened.coder = _coder(wanted.similarity or "cosine", level, turn)
                     outcomes.append(evidence.outcomes(shortened, folds))
     if not found:
         raise InputError(
@@ -242,8 +244,10 @@ def _deployment(
     wanted: Request,
 ) -> Deployment:
     """The answer, its codes fitted on rows seen (n, D)."""
-    widest = judged.maps[answer.layer, answer.method.removesuffix(TURNED)]
-    transform = _turned(widest.prefix(answer.dim), answer.level, wanted.seed)
+    method = answer.method.removesuffix(TURNED)
+    transform = judged.maps[answer.layer, method].prefix(answer.dim)
+    if method != answer.method:
+        transform = rotated(transform, wanted.seed)
     plain = Deployment(transform, wanted.similarity or "cosine")
     return fitted(transform, plain.similarity, answer.level, plain.vectors(seen))
 
@@ -283,25 +287,29 @@ def _expected(
     return [replace(c, **reach[c.layer, c.method.removesuffix(TURNED)][c.dim]) for c in found]
 
 
-def _turned(transform: Transform, level: str, seed: int) -> Transform:
-    """A map as a level takes it: values of `lloyd` suit numbers that were turned at random."""
-    return rotated(transform, seed) if level.startswith(LLOYD) else transform
+def is_turned(method: str, level: str) -> bool:
+    """Whether numbers are turned at random first: values of `lloyd` suit directions that are."""
+    return level.startswith(LLOYD) and method + TURNED in MAPS
 
 
 @lru_cache(maxsize=64)  # All splits take the same, at every size.
-def _only_turned(dim: int, level: str, seed: int) -> Transform:
-    """The map of rows that are short already, as a level takes it."""
-    return _turned(unchanged(dim), level, seed)
+def _only_turned(dim: int, seed: int) -> Transform:
+    """The map of rows that are short already, turned at random."""
+    return rotated(unchanged(dim), seed)
 
 
-def _coder(similarity: str, level: str, seed: int) -> Coder | None:
-    """What makes a way to store of rows that a map gave; none where they stay as they are."""
+def _coder(similarity: str, level: str, turn: int | None) -> Coder | None:
+    """What makes a way to store of rows that a map gave, turned by a seed if there is one; none
+    where they stay as they are.
+    """
     if level in FLOATS:
         return None
 
     def fit(Y: Block) -> Deployment:
-        plain = Deployment(_only_turned(Y.shape[1], level, seed), similarity)
-        return fitted(plain.transform, similarity, level, plain.vectors(Y))
+        dim = Y.shape[1]
+        transform = unchanged(dim) if turn is None else _only_turned(dim, turn)
+        plain = Deployment(transform, similarity)
+        return fitted(transform, similarity, level, plain.vectors(Y))
 
     return fit
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from deployment import advised
+from dimadvise.advisor import advise
 from dimadvise.bounds import share_bounds, spearman_influence
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
-from dimadvise.coding import LLOYD, Deployment
+from dimadvise.coding import Deployment
 from dimadvise.deploy import read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
@@ -171,6 +172,16 @@ def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     said = why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
     # Half as wide
     assert "100 labelled items are too few" in said and "about 400 items would do" in said
+
+
+@pytest.mark.parametrize("method", ["truncate", "random", "svd", "pca-rotated"])
+def test_every_map_may_answer_with_values_of_its_own(tmp_path, method):
+    X = write_graded(tmp_path)
+    wanted = {"retain": 0.2, "dims": [24], "levels": ["lloyd4"], "methods": [method]}
+    found = advise(X, pairs=tmp_path / "pairs.tsv", **wanted)
+    turned = TURNED if method.startswith(("svd", "pca")) else ""
+    assert found.answer["method"] == method.removesuffix(TURNED) + turned
+    assert found.answer["level"] == "lloyd4" and found.codes(X).shape == (len(X), 12)
 
 
 def test_a_shallower_layer_may_win_only_by_its_bound():
@@ -399,7 +410,8 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     )
     said = json.loads((out / "report.json").read_text())
     assert said["target"] == ["retain", 0.9] and {row["method"] for row in said["shares"]} == {
-        f"{name}{turned}" for name in Pairs.methods for turned in ("", TURNED)
+        "truncate",
+        *(f"{name}{turned}" for name in ("svd", "pca") for turned in ("", TURNED)),
     }
     assert matrix.shape == (32, len(bias))
     note = json.loads((out / "reducer.json").read_text())
@@ -484,25 +496,28 @@ def test_labels_judge_every_map_size_and_level_and_the_fewest_bytes_are_the_answ
     sizes = [32, 16, 12, 8, 6, 4, 2]
     found = advised({None: X}, evidence=graded(X), retain=0.95, dims=sizes, levels=levels)
     tried = {(c.method, c.dim, c.level) for c in found.candidates}
-    turned = {name: TURNED if name.startswith(LLOYD) else "" for name in levels}
-    assert tried == {
-        (method + turned[level], size, level)
-        for method, size, level in product(Pairs.methods, sizes, levels)
-    }
+    walks = set(product(("truncate", "svd", "pca"), ("float32", "int8", "binary")))
+    walks |= {(name, "lloyd4") for name in ("truncate", f"svd{TURNED}", f"pca{TURNED}")}
+    assert tried == {(method, size, level) for (method, level), size in product(walks, sizes)}
     assert found.confidence == pytest.approx(1 - 0.05 / 12), "every walk has its part of the error"
     assert (found.answer.method, found.answer.level) == (f"svd{TURNED}", "lloyd4")
     assert found.answer.bytes == found.deployment.bytes <= 4, "6 numbers as float32 are 24"
     assert found.deployment.codes(X).shape == (900, found.answer.bytes)
 
 
-@pytest.mark.parametrize("level", ["lloyd4", "int8"])
-def test_what_labels_judged_is_what_is_written(level):
+@pytest.mark.parametrize(
+    ("method", "level"),
+    list(product(("truncate", "svd", "pca", "random"), ("lloyd4", "int8"))),
+)
+def test_what_labels_judged_is_what_is_written(method, level):
     X = cloud()
     evidence = graded(X)
-    found = advised({None: X}, evidence=evidence, retain=0.9, dims=[8], levels=[level])
+    found = advised(
+        {None: X}, evidence=evidence, retain=0.2, dims=[24], levels=[level], methods=[method]
+    )
     assert found.deployment.named == {
         "method": found.answer.method,
-        "dim": 8,
+        "dim": 24,
         "level": level,
     }
     stored = found.deployment.stored(X)
