@@ -10,6 +10,14 @@ what was asked for.
 Printed are a line for each collection and share, then how often the share was kept and the bytes as
 a multiple of the fewest; exit 1 where less than 95 % were kept, or the middle multiple is above
 `NEAR`.
+
+At 0.99:
+
+    dimadvise: kept 10 of 10, bytes 1.37 times the fewest in the middle, 1.71 at most
+
+which is above `NEAR`: an answer must keep 99 % by a bound that 3,000 pairs give and all eighteen
+walks pay for, and so keeps 99.4 to 99.8 % of fresh pairs. The ten answers take 220 bytes in all;
+with int8, int4, binary, no singular directions and half as many sizes they took 347.
 """
 
 import argparse
