@@ -71,7 +71,6 @@ SIZES = ("dim", "columns", "size", "sizes", "prefix")
 MENUS = {
     "protocol": ["logreg", "senteval"],
     "preset": ["paper", "ese_readme"],
-    "examples": ["pairs", "triples"],
     "select_by": ["encoder", "pooler_max", "pair"],
     "difference": ["abs", "signed"],
     "kernel": ["rbf", "sigmoid"],
@@ -185,9 +184,6 @@ def paired(declared: Mapping[str, Parameter], networks: Sequence[str]) -> list[d
         }
         if chosen.get("profile") in PROFILES:
             chosen |= _of_profile(declared, chosen, networks)
-            # The toy hub has one hypothesis a premise, of which no triples are made
-            if chosen.get("examples") == "triples":
-                chosen["examples"] = "pairs"
         runs.append(validate(declared, toys | chosen))
     return runs
 
