@@ -21,6 +21,7 @@ from repro.evaluation.seeds import (
 )
 from repro.report import judge as verdicts_of
 from repro.report.judge import Judge, average, effect, farthest, highest, judge, lowest, trend
+from repro.report.verdict import Measurement
 from repro.rows import make_rows
 
 RISING = Estimate({0: 1.0, 1: 2.0, 2: 3.0}, 0.6)
@@ -281,3 +282,10 @@ def test_what_it_would_take_is_told_of_the_cell_whose_end_decides():
     assert (key, m.verdict) == ("sure", "cannot tell")
     alone = effect("WANG-T3-1", replace(unsure, cells=2), "lead")
     assert m.why == alone.why and "seeds to see" in m.why
+
+
+def test_of_several_rules_as_one_the_smallest_value_speaks():
+    measured = [Measurement("A-1", "effect", each, each, each) for each in (0.3, -0.2, 0.1)]
+    rules = tuple(lambda rows, found=found: [found] for found in measured)
+    nothing = make_rows([])
+    assert judge([rules, rules[0]], nothing) == [measured[1], measured[0]]
