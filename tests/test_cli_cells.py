@@ -11,7 +11,7 @@ import pytest
 
 import dimadvise
 from dimadvise.apply import apply
-from repro.book import notebook
+from repro.book import execution, notebook
 from repro.paths import project_root
 from repro.printed import printed_run, printed_runs
 from repro.rows import read_rows
@@ -102,7 +102,7 @@ def test_a_cell_that_is_refused_replaces_no_good_notebook(study, repro, monkeypa
     (study / "notebooks" / "study.md").write_text(refused)
     assert "a part of a run" in repro("sweep study --backbones one --dims 4 --force", ends=1).err
     assert target.read_bytes() == good
-    assert notebook.ours(notebook.failed_of(target))
+    assert notebook.ours(execution.failed_of(target))
 
 
 def test_a_cell_of_other_parameters_replaces_no_notebook(study, repro):
@@ -155,7 +155,7 @@ def test_the_snakefile_runs_the_cells_of_a_sweep(backbone, repro, monkeypatch, t
     form = re.escape(pattern).replace(r"\{notebook\}", "[^/]+").replace(r"\{cell\}", ".+")
     assert re.fullmatch(form, output), "the rule makes it"
     runs = []
-    monkeypatch.setattr(notebook, "run", lambda *cell, **_: runs.append(cell))
+    monkeypatch.setattr(execution, "run", lambda *cell, **_: runs.append(cell))
     repro("", *shlex.split(command))
     monkeypatch.setattr("repro.rows.results_folder", lambda: tmp_path)
     repro("sweep wang_figure2_dimensions --seeds 1 --dims 64 8 --backbones", backbone)

@@ -5,7 +5,8 @@ import sys
 import papermill
 import pytest
 
-from repro.book import notebook
+from repro.book import execution, notebook
+from repro.book.parameters import parameters_of, validate
 from repro.data import DATASETS
 from repro.models import pretrained
 from repro.papers.proposal.augmentation import choose_lexicon
@@ -53,10 +54,10 @@ def _absent(name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_page_of_a_document_has_a_printed_configuration_that_it_can_take(page):
     runs = [run for run in printed_runs() if run.page == page.stem]
-    declared = notebook.parameters_of(page)
+    declared = parameters_of(page)
     assert runs, "what the page runs under the profile paper is not said"
     for run in runs:
-        values = notebook.validate(declared, run.parameters)
+        values = validate(declared, run.parameters)
         assert {*values.get("datasets", []), *run.reads} <= set(DATASETS)
         assert set(run.lacks) <= set(declared)
         fetched = {*run.networks, *run.behind}
@@ -93,7 +94,7 @@ def test_a_run_and_plain_papermill_hand_over_the_printed_values(tmp_path, monkey
     monkeypatch.setattr(
         papermill, "execute_notebook", lambda *_, parameters, **__: handed.update(parameters)
     )
-    notebook.run(page, tmp_path / "out.ipynb", SWEPT | {"dims": [16]})
+    execution.run(page, tmp_path / "out.ipynb", SWEPT | {"dims": [16]})
     assert (handed["protocol"], handed["fit_sentences"], handed["dims"]) == (
         "senteval",
         [2000],

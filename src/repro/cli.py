@@ -112,24 +112,26 @@ def run(
         record: append its rows to `results/`.
         timeout: seconds one cell may take; by default as long as it needs.
     """
-    from repro.book import notebook as notebooks
+    from repro.book import execution
+    from repro.book.notebook import locate
+    from repro.book.parameters import from_here, parameters_of, validate
     from repro.config import PROFILES
     from repro.digests import digest
     from repro.paths import project_root, refuse_other_form, writable_file
 
     if output is not None and not output.exists():  # What is there is told as what it is
         refuse_other_form(output, ".ipynb")
-    source = notebooks.locate(notebook)
+    source = locate(notebook)
     given = dict(p) | ({"record": "True"} if record else {})
-    values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))
+    values = from_here(validate(parameters_of(source), given))
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
     usual = f"{source.stem}-{digest(values)[:8] if values else 'default'}.ipynb"
     target = writable_file(output, source) if output else project_root() / "runs" / usual
     try:
-        notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
-    except notebooks.NotebookError as error:
-        place = notebooks.failed_of(target)
+        execution.run(source, target, values, timeout=timeout, progress=shows_progress())
+    except execution.NotebookError as error:
+        place = execution.failed_of(target)
         complain(f"{error} (the notebook up to that cell is at {place})")
         return 1
     say(f"executed: {target}")

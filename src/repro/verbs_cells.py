@@ -69,17 +69,18 @@ def sweep(asked: Sweep) -> int:
 
     Rows do not tell whether data or code have changed since: --force runs all cells.
     """
-    from repro.book import notebook
+    from repro.book.notebook import locate
+    from repro.book.parameters import from_here, parameters_of, validate
     from repro.printed import completed
     from repro.seeding import cpu_count, environment
 
     known = {} if asked.plan else _recorded_runs()
     cells: list[Cell] = []
-    for source in dict.fromkeys(map(notebook.locate, asked.notebooks)):
-        declared = notebook.parameters_of(source)
+    for source in dict.fromkeys(map(locate, asked.notebooks)):
+        declared = parameters_of(source)
         for target, given in _cells_of(source, declared, asked):
             whole = completed(source.stem, given)
-            values = notebook.from_here(notebook.validate(declared, whole))
+            values = from_here(validate(declared, whole))
             if asked.plan:
                 say(json.dumps(_plan_of(source, target, given)))
             of_folders = any(Path(name).is_dir() for name in (*asked.backbones, *asked.encoders))
@@ -217,7 +218,7 @@ def _run_of(source: Path, values: Mapping[str, Any], profile: str) -> Run:
     """The command that a cell's rows name, and the source of its data where a page lets it be
     chosen.
     """
-    from repro.book.notebook import parameters_of
+    from repro.book.parameters import parameters_of
     from repro.config import PROFILES
     from repro.data import default_source
     from repro.report.page import command
@@ -233,7 +234,7 @@ def _run_of(source: Path, values: Mapping[str, Any], profile: str) -> Run:
 
 def _is_done(cell: Cell) -> bool:
     """Run a cell that is not recorded; whether its rows are there then."""
-    from repro.book import notebook
+    from repro.book import execution
 
     source, target, values, made = cell
     if made:
@@ -241,9 +242,9 @@ def _is_done(cell: Cell) -> bool:
         say(f"recorded before: {target} ({made}; {way_out})")
         return True
     try:
-        notebook.run(source, target, values, forked=True)
-    except notebook.NotebookError as error:
-        place = notebook.failed_of(target)
+        execution.run(source, target, values, forked=True)
+    except execution.NotebookError as error:
+        place = execution.failed_of(target)
         complain(f"{error} (the notebook up to that cell is at {place})")
         return False
     except InputError as error:

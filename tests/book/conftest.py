@@ -29,7 +29,7 @@ PROFILE = CELL % ':tags: [parameters]\n\nprofile: str = "embedded"  # size'
 PAGES = {"sized": PROFILE + CELL % "from rivals.code import later", "plain": CELL % "2"}
 RIVALS = "from repro.code import x\n\ndef later():\n    import microworld.code\n"
 MODULES = {
-    "repro/book/notebook": "",
+    "repro/book/execution": "",
     "repro/book/kernel": "",
     "repro/code": "x = 1\n",
     "rivals/code": RIVALS,

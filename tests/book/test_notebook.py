@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from repro.book import builder as book
-from repro.book import kernel, notebook, site
+from repro.book import execution, kernel, notebook, parameters, site
 from repro.book.ledger import Ledger
 from repro.paths import project_root
 from repro.types import InputError
@@ -48,7 +48,7 @@ def write(path: Path, *cells: str, parameters: str = "") -> Path:
 
 @pytest.fixture
 def declared(tmp_path):
-    return notebook.parameters_of(write(tmp_path / "n.md", parameters=PARAMETERS))
+    return parameters.parameters_of(write(tmp_path / "n.md", parameters=PARAMETERS))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def declared(tmp_path):
     ],
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
-    value = notebook.validate(declared, {name: given})[name]
+    value = parameters.validate(declared, {name: given})[name]
     assert value == expected and type(value) is type(expected)
     # Shown, not computed
     assert declared["size"].default == "2 ** 7" and declared["seeds"].kind == "Any"
@@ -80,9 +80,9 @@ def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
         InputError,
         match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'",
     ):
-        notebook.validate(declared, {name: given})
+        parameters.validate(declared, {name: given})
     with pytest.raises(InputError, match=r"unknown parameter 'dim'(?s:.)*dims: list\[int\]"):
-        notebook.validate(declared, {"dim": "64"})
+        parameters.validate(declared, {"dim": "64"})
 
 
 def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
@@ -96,7 +96,7 @@ def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
         "os.getcwd(), dims, rate, sep='|')"
     )
     source = write(tmp_path / "n.md", code, parameters=PARAMETERS)
-    executed = notebook.run(source, tmp_path / "out" / "n.ipynb", {"dims": "[8]", "rate": 1})
+    executed = execution.run(source, tmp_path / "out" / "n.ipynb", {"dims": "[8]", "rate": 1})
     printed = executed.cells[-1].outputs[0].text.strip().split("|")
     assert printed == [sys.executable, "/somewhere", str(tmp_path), "[8]", "1.0"]
     assert json.loads((tmp_path / "out" / "n.ipynb").read_text())["cells"]
@@ -112,7 +112,7 @@ def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_pat
     )
     half_written(tmp_path / "n.ipynb", 999_999_999, ".partial.ipynb")  # by a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
-        notebook.run(source, tmp_path / "n.ipynb")
+        execution.run(source, tmp_path / "n.ipynb")
     assert "before" in (tmp_path / "n.failed.ipynb").read_text()
     assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.failed.ipynb", "n.md"]
 
@@ -129,17 +129,17 @@ def test_a_run_that_fails_replaces_no_good_one_and_a_good_one_takes_its_notes_aw
             raise RuntimeError("no")
 
     monkeypatch.setattr(papermill, "execute_notebook", execute)
-    notebook.run(good, output)
+    execution.run(good, output)
     before = output.read_bytes()
-    with pytest.raises(notebook.NotebookError):
-        notebook.run(fails, output)
-    assert output.read_bytes() == before and notebook.ours(notebook.failed_of(output))
-    notebook.run(good, output)
-    assert not notebook.failed_of(output).exists()
-    notebook.failed_of(output).write_text("mine")
+    with pytest.raises(execution.NotebookError):
+        execution.run(fails, output)
+    assert output.read_bytes() == before and notebook.ours(execution.failed_of(output))
+    execution.run(good, output)
+    assert not execution.failed_of(output).exists()
+    execution.failed_of(output).write_text("mine")
     with pytest.raises(InputError, match=r"n\.failed\.ipynb is not an executed notebook as a run"):
-        notebook.run(good, output)
-    assert notebook.failed_of(output).read_text() == "mine"
+        execution.run(good, output)
+    assert execution.failed_of(output).read_text() == "mine"
 
 
 CELL = {"cell_type": "code", "id": "a", "source": "1", "outputs": [], "execution_count": None}
@@ -199,9 +199,9 @@ def test_a_notebook_whose_kernel_or_cells_have_no_name_is_read(name, content, tm
 @pytest.mark.parametrize("kind", ["1/0", "3", "[int]", "int[0]", "1 | 2", "int.x", "'1/0'"])
 def test_a_parameter_that_is_declared_with_no_type_is_refused(kind, tmp_path):
     cell = f"```{{code-cell}}\n:tags: [parameters]\n\nx: {kind} = 3\n```\n"
-    declared = notebook.parameters_of(write(tmp_path / "n.md", parameters=cell))
+    declared = parameters.parameters_of(write(tmp_path / "n.md", parameters=cell))
     with pytest.raises(InputError, match=r"parameter x is declared as .* expected a type, such as"):
-        notebook.validate(declared, {"x": "1"})
+        parameters.validate(declared, {"x": "1"})
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_a_parameter_that_is_declared_with_no_type_is_refused(kind, tmp_path):
 )
 def test_a_type_is_found_without_calling_anything(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    declared = {"x": notebook.Parameter("x", kind, 3)}
-    assert notebook.validate(declared, {"x": "1"}) == {"x": 1}
+    declared = {"x": parameters.Parameter("x", kind, 3)}
+    assert parameters.validate(declared, {"x": "1"}) == {"x": 1}
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1", "nan"])
@@ -225,8 +225,10 @@ def test_a_kernel_that_does_not_start_is_told_in_a_sentence(tmp_path, monkeypatc
         raise RuntimeError("Kernel didn't respond in 60 seconds")
 
     monkeypatch.setattr(papermill, "execute_notebook", execute)
-    with pytest.raises(notebook.NotebookError, match=r"n\.md: Kernel didn't respond in 60 seconds"):
-        notebook.run(write(tmp_path / "n.md", "1"), tmp_path / "n.ipynb")
+    with pytest.raises(
+        execution.NotebookError, match=r"n\.md: Kernel didn't respond in 60 seconds"
+    ):
+        execution.run(write(tmp_path / "n.md", "1"), tmp_path / "n.ipynb")
 
 
 def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypatch):
@@ -249,15 +251,15 @@ PAGES = sorted((project_root() / "notebooks").glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_plain_papermill_knows_every_parameter_of_every_page_and_its_type(page, tmp_path):
-    target, declared = notebook.to_ipynb(page, tmp_path), notebook.parameters_of(page)
+    target, declared = notebook.to_ipynb(page, tmp_path), parameters.parameters_of(page)
     seen = papermill.inspect_notebook(str(target))
     assert list(seen) == list(declared)
     assert "None" not in {parameter["inferred_type_name"] for parameter in seen.values()}
     values: dict = {}
-    exec(next(filter(notebook._declares, notebook.read(target).cells)).source, values)
+    exec(next(filter(notebook.declares, notebook.read(target).cells)).source, values)
     defaults = {name: p.default for name, p in declared.items()}
     assert {name: values[name] for name in declared} == defaults
-    assert notebook.validate(notebook.parameters_of(target), defaults)
+    assert parameters.validate(parameters.parameters_of(target), defaults)
 
 
 @pytest.fixture
@@ -362,7 +364,7 @@ def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
     )
     for seen in ("first", "second"):
         monkeypatch.setenv("SEEN_BY_KERNEL", seen)
-        node = notebook.run(source, tmp_path / f"{seen}.ipynb", forked=True)
+        node = execution.run(source, tmp_path / f"{seen}.ipynb", forked=True)
         printed = [
             output.text
             for cell in node.cells
@@ -377,9 +379,9 @@ def test_a_forked_kernel_ends_by_its_time_limit(tmp_path):
     note = tmp_path / "pid"
     code = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
     source, output = write(tmp_path / "n.md", "print('reached')", code), tmp_path / "n.ipynb"
-    with pytest.raises(notebook.NotebookError, match="longer than 3 s"):
-        notebook.run(source, output, timeout=3, forked=True)
-    left = notebook.read(notebook.failed_of(output))
+    with pytest.raises(execution.NotebookError, match="longer than 3 s"):
+        execution.run(source, output, timeout=3, forked=True)
+    left = notebook.read(execution.failed_of(output))
     told = [cell.outputs for cell in left.cells if cell.cell_type == "code"]
     assert told[0][0].text == "reached\n", "what was executed before the limit is kept"
     with contextlib.suppress(psutil.NoSuchProcess):

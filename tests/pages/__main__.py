@@ -23,7 +23,8 @@ from tests.hub_copy import make_hub
 from tests.pages import networks, variants
 
 from repro import data
-from repro.book import kernel, notebook
+from repro.book import execution, kernel, notebook
+from repro.book.parameters import parameters_of
 from repro.paths import project_root
 from repro.seeding import cpu_count
 from repro.terminal import say
@@ -59,7 +60,7 @@ class Run:
                 source = notebook.to_ipynb(self.page, folder / "plain")
                 papermill.execute_notebook(source, target, dict(self.values), cwd=folder, **options)
             else:
-                notebook.run(self.page, target, self.values, timeout=600, forked=True)
+                execution.run(self.page, target, self.values, timeout=600, forked=True)
         except Exception as error:
             said = f"FAILED {type(error).__name__}: {str(error).strip()[-600:]}"
         return self, time.monotonic() - begun, said
@@ -119,7 +120,7 @@ def _runs(
     for place, page in enumerate(PAGES):
         if names and page.stem not in names:
             continue
-        declared = notebook.parameters_of(page)
+        declared = parameters_of(page)
         for turn, kind in enumerate(variants.VARIANTS):
             if kind not in kinds:
                 continue

@@ -6,7 +6,7 @@ import pytest
 from tests.pages import variants
 from tests.pages.pairs import covering
 
-from repro.book.notebook import Parameter
+from repro.book.parameters import Parameter
 
 
 def pairs(levels):

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.pages.pairs import covering
 
-from repro.book.notebook import Parameter, validate
+from repro.book.parameters import Parameter, validate
 from repro.types import InputError
 
 TOY: dict[str, Any] = {

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from repro.book import notebook
+from repro.book.parameters import parameters_of
 from repro.paths import project_root
 from repro.report import page as pages
 from repro.report.page import Page
@@ -134,7 +135,7 @@ def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_
 def test_a_page_says_of_the_lists_that_it_can_do_without_that_they_may_be_empty(page):
     said = {
         name
-        for name, parameter in notebook.parameters_of(page).items()
+        for name, parameter in parameters_of(page).items()
         if "[] for none" in parameter.comment
     }
     code = "\n".join(cell.source for cell in notebook.read(page).cells if cell.cell_type == "code")

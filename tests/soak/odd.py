@@ -18,7 +18,7 @@ from tests.soak.material import VECTORS
 
 from dimadvise.vectors import open_vectors
 from repro import data, evaluation
-from repro.book import notebook
+from repro.book.parameters import from_here, parameters_of, validate
 from repro.cli import VERBS, main
 from repro.config import profile
 from repro.evaluation.quantise import BITS, fit_codebook, quantise
@@ -152,22 +152,18 @@ def command_line(rng, folder):
                 ) from None
 
 
-@functools.cache
-def parameters_of(page):
-    return notebook.parameters_of(page)
+declared_by = functools.cache(parameters_of)
 
 
 def setting(rng, folder):
     """A parameter of a page or of a reducer, or a field of a training."""
     place, declared, method = (
         rng.random(),
-        parameters_of(rng.choice(PAGES)),
+        declared_by(rng.choice(PAGES)),
         rng.choice(list(REDUCERS)),
     )
     if place < 0.6:
-        notebook.from_here(
-            notebook.validate(declared, {rng.choice([*declared, text(rng)]): text(rng)})
-        )
+        from_here(validate(declared, {rng.choice([*declared, text(rng)]): text(rng)}))
     elif place < 0.85:
         make_reducer(
             method,

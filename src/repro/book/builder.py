@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 from filelock import Timeout
 
-from repro.book import notebook, site
+from repro.book import execution, notebook, site
 from repro.book.ledger import Ledger
+from repro.book.parameters import parameters_of
 from repro.digests import digest
 from repro.paths import locked
 from repro.seeding import cpu_count, environment
@@ -191,7 +192,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
         return Page(name, "copied" if run.ledger.write(plain, text) else "unchanged")
     now = {"its text": digest(text.hex()), **site.code_of(node), **causes}
     with suppress(InputError):  # which its execution will raise as well
-        if "profile" in notebook.parameters_of(node):
+        if "profile" in parameters_of(node):
             now[PROFILE] = run.profile
     now[VERDICTS] = run.digest_of_verdicts([name])
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
@@ -214,14 +215,14 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
         ledger.pages.pop(name, None)
     run.ledger.give_way([target, run.verdicts(name)])
     try:
-        declared = notebook.parameters_of(source)
+        declared = parameters_of(source)
         # A value equal to the default is not injected: the page would show a second cell of
         # parameters for nothing.
         differs = "profile" in declared and declared["profile"].default != run.profile
         values = {"profile": run.profile} if differs else {}
         how: dict[str, Any] = {"timeout": run.timeout, "forked": True, "failed": target}
-        notebook.run(source, target, values, **how)
-    except (notebook.NotebookError, InputError) as error:
+        execution.run(source, target, values, **how)
+    except (execution.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
     run.ledger.note([run.verdicts(name)])
     with run.ledger.changed() as ledger:

@@ -33,7 +33,7 @@ JUPYTER_BOOK = [
 ]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
-EXECUTING = ("repro.book.notebook", "repro.book.kernel")
+EXECUTING = ("repro.book.execution", "repro.book.kernel")
 """Modules that decide what any page shows, since they execute it."""
 CODE = (".py", ".pyc")
 RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
