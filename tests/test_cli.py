@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import __version__, cli
+from repro import __version__, cli, verb_options, verbs_doctor
 from repro.cli import VERBS
 from repro.data import load
 from repro.models import SentenceEncoder
@@ -80,7 +80,7 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
         assert len(examples) == 3 and set(examples) <= set(VERBS)
         return
     assert ("--quiet" in out) == (VERBS[verb] in cli.SHOW_PROGRESS)
-    named = set(inspect.signature(cli._record(VERBS[verb]) or VERBS[verb]).parameters)
+    named = set(inspect.signature(verb_options._record(VERBS[verb]) or VERBS[verb]).parameters)
     named -= {
         "embeddings",
         "notebook",
@@ -584,18 +584,22 @@ def test_output_that_has_no_sign_for_a_letter_has_a_question_mark():
 
 
 def test_memory_that_ran_out_is_told_in_one_message(repro, monkeypatch):
-    monkeypatch.setattr(cli, "examine", Mock(side_effect=MemoryError("Unable to allocate 8 TiB")))
+    monkeypatch.setattr(
+        verbs_doctor, "examine", Mock(side_effect=MemoryError("Unable to allocate 8 TiB"))
+    )
     said = repro("doctor", ends=1).err
     assert said.startswith("error: memory ran out (Unable to allocate 8 TiB): ")
-    monkeypatch.setattr(cli, "examine", Mock(side_effect=RuntimeError("a fault of ours")))
+    monkeypatch.setattr(verbs_doctor, "examine", Mock(side_effect=RuntimeError("a fault of ours")))
     with pytest.raises(RuntimeError, match="a fault of ours"):
         cli.main(["doctor"])
 
 
 def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
-    monkeypatch.setattr(cli, "examine", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(verbs_doctor, "examine", Mock(side_effect=KeyboardInterrupt))
     assert "the same command goes on from there" in repro("doctor", ends=130).err
-    monkeypatch.setattr(cli, "examine", lambda repair=False: iter([("datasets absent", True)]))
+    monkeypatch.setattr(
+        verbs_doctor, "examine", lambda repair=False: iter([("datasets absent", True)])
+    )
     monkeypatch.setenv("REPRO_LOG", "verbose")  # no level: the usual one
     assert "BAD datasets" in repro("doctor --repair", ends=1).out, (
         "which moving artefacts aside does not mend"

@@ -12,11 +12,11 @@ import pytest
 from filelock import FileLock, SoftFileLock
 from safetensors import SafetensorError
 
-from repro.cli import examine
 from repro.digests import digest
 from repro.seeding import derive_seed
 from repro.store import MANIFEST, MARKER, STATE, Store, copy_folder, is_sealed, sealed
 from repro.types import InputError
+from repro.verbs_doctor import examine
 
 KEY, OTHER = "0123456789abcdef", "fedcba9876543210"
 DEAD = 999_999_999  # no process has that number

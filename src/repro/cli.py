@@ -1,31 +1,25 @@
-"""The command `repro`: a verb is a function here or in `verbs_*.py`, its help the docstring, its
-options the arguments or the fields of the record that it takes.
+"""The command `repro`: a verb is a function here or in `verbs_*.py`, which `verb_options.py` makes
+an entry of the command line.
 
 A user's mistake ends with exit code 2 and one message; heavy libraries load only in the verb that
 needs them.
 """
 
-import inspect
 import logging
 import os
-import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
+from typing import Annotated, Literal
 
-import docstring_parser
 import tyro
 
 from dimadvise.command import advise, apply, check
 from repro import __version__
 from repro.paths import is_out_of_memory
 from repro.terminal import (
-    QUIET,
-    Menu,
     ProfileName,
     allow_any_letter,
     close_output,
@@ -33,8 +27,10 @@ from repro.terminal import (
     say,
     shows_progress,
 )
-from repro.types import InputError, extra_with, installed, installing, lacking, one_of
+from repro.types import InputError, extra_with, lacking, one_of
+from repro.verb_options import command
 from repro.verbs_cells import Pairs, sweep
+from repro.verbs_doctor import doctor
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
@@ -51,16 +47,6 @@ told in README.md.
 
 More of each verb is told by `repro VERB --help`; `repro --version` says which version this is.
 """
-PACKAGES = (
-    "torch",
-    "transformers",
-    "scikit-learn",
-    "papermill",
-    "jupytext",
-    "jupyter-book",
-    "datasets",
-    "accelerate",
-)
 
 
 def book(
@@ -219,15 +205,15 @@ def data(
             )
         return 0
     if verb == "check":
-        found = list(sets.check(name))
-        for item in found:
+        counted = list(sets.check(name))
+        for item in counted:
             expected = " or ".join(f"{count:,}" for count in item.expected)
             count = "–" if item.found is None else f"{item.found:,}"
             say(
                 f"{'ok ' if item.ok else 'BAD'} {item.name:<10} {item.split:<32} "
                 f"{count:>9} of {expected} {item.note}"
             )
-        return 0 if all(item.ok for item in found) else 1
+        return 0 if all(item.ok for item in counted) else 1
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
     from repro.data.hub import fetch  # brings pyarrow
@@ -235,88 +221,6 @@ def data(
     for path in fetch(name):
         say(str(path))
     return 0
-
-
-def doctor(repair: bool = False) -> int:
-    """Whether installation, data and stored artefacts are in order; with --repair they are mended.
-
-    Args:
-        repair: move damaged artefacts aside, so that they are made anew, and what killed runs left;
-            nothing is removed.
-    """
-    faults = 0
-    for line, bad in examine(repair=repair):
-        say(("BAD " if bad else "ok  ") + line)
-        faults += bad
-    return int(any(bad for _, bad in examine()) if faults and repair else faults > 0)
-
-
-def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
-    """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
-    from repro import paths
-    from repro.rows import hardware
-
-    yield f"hardware: {hardware()}", False
-    for package in PACKAGES:
-        absent = (found := installed(package)) == "absent"
-        yield (
-            f"{package} {found}"
-            + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""),
-            absent,
-        )
-    yield from _backbones()
-    yield f"REPRO_DATA: {paths.data_folder() or 'not set; the microworld is used'}", False
-    yield from _examine_store(repair=repair)
-
-
-def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
-    """The findings in the store; repairing moves what is faulty or left over to `damaged/`."""
-    from repro.store import DAMAGED, Store
-
-    store = Store()
-    if refusal := store.refusal():
-        yield f"store: {refusal}: set REPRO_HOME to a folder of its own, new or empty", True
-        return
-    there = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
-    yield f"store: {store.home} ({shutil.disk_usage(there).free / 1e9:.1f} GB free)", False
-    artefacts = list(store.artefacts())
-    for artefact in artefacts:
-        fault = store.fault_found(artefact)
-        if not fault:
-            continue
-        if not store.is_proven(artefact):
-            outcome = "left alone, for its manifest does not say that it is ours: move it away"
-        elif repair:
-            in_use = "left alone, for another process makes it anew"
-            outcome = "moved aside" if store.repair(artefact) else in_use
-        else:
-            outcome = "`repro doctor --repair` moves it aside"
-        yield f"{artefact}: {fault}; {outcome}", True
-    yield f"{len(artefacts)} artefacts examined", False
-    for partial in store.partials():
-        if store.abandoned(partial):  # else it is still being written
-            outcome = f"; moved to {store.move_partial(partial)}" if repair else ""
-            yield f"{partial}: left by a killed run{outcome}", True
-    moved = [path for path in (store.home / DAMAGED).rglob("*") if path.is_file()]
-    if moved:
-        size = f"{sum(path.stat().st_size for path in moved) / 1e6:,.1f} MB"
-        yield f"{store.home / DAMAGED}: {size} that nothing reads, to be removed at will", False
-
-
-def _backbones() -> Iterator[tuple[str, bool]]:
-    """What `examine` finds about the networks that come with the installation."""
-    try:
-        from repro.models.pretrained import MINILM, SHIPPED, check_intact, locate
-    except ModuleNotFoundError as error:  # told above as absent
-        yield f"backbones: not looked at without {error.name}", False
-        return
-    for name in (*SHIPPED, MINILM):
-        try:
-            folder = locate(name)
-            check_intact(folder)
-            yield f"backbone {name}: {folder}", False
-        except InputError as error:
-            yield f"backbone {name}: {error}", True
 
 
 _LISTED = (
@@ -409,82 +313,3 @@ def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], pro
         sort_subcommands=False,
         config=(tyro.conf.DisallowNone,),
     )
-
-
-def _default(value: str) -> str:
-    """A default as help shows it; one that is nothing is left to the option's own words ("by
-    default …").
-    """
-    return "" if value in ("", "None", str(tyro.MISSING_NONPROP)) else f"(default: {value})"
-
-
-_NO_BARS = tyro.conf.arg(help="show no bars of progress", help_behavior_hint="")
-Quiet = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_BARS]
-quiet_option = inspect.Parameter(
-    "quiet",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Quiet,
-)
-
-
-def _record(verb: Callable[..., int]) -> Any:
-    """The record that a verb takes in place of options, whose fields they are; None if it has
-    none.
-    """
-    kinds = list(get_type_hints(verb).values())
-    return kinds[0] if is_dataclass(kinds[0]) else None
-
-
-def _with_choices(hint: Any) -> Any:
-    """The type of an option, or if a `Menu` is noted beside it, one that admits the choices of that
-    menu alone; also within another type.
-    """
-    inner = getattr(hint, "__args__", ())
-    if not hasattr(hint, "__metadata__") and any(hasattr(one, "__metadata__") for one in inner):
-        chosen = tuple(_with_choices(one) for one in inner)
-        return (tuple if get_origin(hint) is tuple else Union)[chosen]
-    notes = getattr(hint, "__metadata__", ())
-    menu = next((note for note in notes if isinstance(note, Menu)), None)
-    return hint if menu is None else Literal[menu.choices()]
-
-
-def command(
-    verb: Callable[..., int],
-    *,
-    shows_progress: bool,
-    asked: bool = True,
-) -> Callable[..., int]:
-    """The verb as tyro reads it: each option's help in one piece, and `--quiet` where there is
-    progress to show.
-
-    The menus of a verb that is not the one `asked` for are left unread, for what they list takes
-    seconds to import.
-    """
-    told_by = _record(verb) or verb
-    hints = get_type_hints(told_by, include_extras=True)
-    parsed = docstring_parser.parse(told_by.__doc__ or "")
-    texts = {
-        option.arg_name: " ".join((option.description or "").split()) for option in parsed.params
-    }
-    options = list(inspect.signature(told_by).parameters.values())
-    for at, option in enumerate(options):
-        hint = hints[option.name]
-        if asked:
-            hint = _with_choices(hint)
-        if option.name in texts:  # the others bring a help text of their own
-            hint = Annotated[
-                hint, tyro.conf.arg(help=texts[option.name], help_behavior_hint=_default)
-            ]
-        options[at] = option.replace(annotation=hint)
-    options += [quiet_option] if shows_progress else []
-
-    def told(*given: Any, quiet: bool = False, **named: Any) -> int:
-        if quiet:
-            os.environ[QUIET] = "1"
-        return verb(*given, **named) if told_by is verb else verb(told_by(*given, **named))
-
-    told.__doc__, told.__name__ = verb.__doc__, verb.__name__
-    told.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    told.__annotations__ = {option.name: option.annotation for option in options}
-    return told
