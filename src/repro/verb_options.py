@@ -13,6 +13,11 @@ import tyro
 
 from repro.terminal import QUIET, Menu
 
+Pairs = Annotated[
+    tyro.conf.UseAppendAction[list[tuple[str, str]]],
+    tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE"),
+]
+"""Parameters of pages, given one by one."""
 _NO_BARS = tyro.conf.arg(help="show no bars of progress", help_behavior_hint="")
 Quiet = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_BARS]
 quiet_option = inspect.Parameter(

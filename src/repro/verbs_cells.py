@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tyro
 
 from repro.terminal import ProfileName, complain, say
 from repro.types import InputError, check_dim
+from repro.verb_options import Pairs
 
 if TYPE_CHECKING:
     from repro.printed import PrintedRun
 
-Pairs = Annotated[
-    tyro.conf.UseAppendAction[list[tuple[str, str]]],
-    tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE"),
-]
 Cell: TypeAlias = tuple[Path, Path, Mapping[str, Any], str]
 """A notebook, where its run goes, its parameters, and when it was recorded, if it was."""
 Run: TypeAlias = tuple[str, str | None]
