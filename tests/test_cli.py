@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import __version__, cli, verb_options, verbs_doctor
+from repro import __version__, cli, verb_options, verbs_doctor, verbs_pretraining
 from repro.cli import VERBS
 from repro.data import load
 from repro.models import SentenceEncoder
@@ -493,10 +493,10 @@ def test_more_threads_than_any_machine_has_cores_are_refused(repro, write, sente
 def test_another_number_of_threads_is_another_network(
     repro, write, tmp_path, sentences, monkeypatch
 ):
-    monkeypatch.setattr("repro.verbs_training._make_network", Mock(side_effect=InputError("made")))
     keys = []
+    monkeypatch.setattr(verbs_pretraining, "_make_network", Mock(side_effect=InputError("made")))
     monkeypatch.setattr(
-        "repro.verbs_training.refuse_foreign", lambda _, key, **told: keys.append(key)
+        verbs_pretraining, "refuse_foreign", lambda _, key, **told: keys.append(key)
     )
     corpus = write("corpus.txt", *sentences)
     for threads in (1, 2, 1):

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from repro import verbs_embeddings
+from repro import verbs_reduce
 from repro.reducers import REDUCERS, Truncate, make_reducer
 
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}}
@@ -129,7 +129,7 @@ def test_cutting_says_whether_the_vectors_look_trained_for_it(repro, tmp_path):
     ],
 )
 def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
-    found = verbs_embeddings.parameters(method, pairs)
+    found = verbs_reduce.parameters(method, pairs)
     found.pop("progress", None)
     assert found == expected and [type(v) for v in found.values()] == [
         type(v) for v in expected.values()

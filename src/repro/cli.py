@@ -23,9 +23,12 @@ from repro.verb_options import command
 from repro.verbs_cells import sweep
 from repro.verbs_data import data
 from repro.verbs_doctor import doctor
-from repro.verbs_embeddings import encode, evaluate, export, reduce
+from repro.verbs_embeddings import encode, evaluate
+from repro.verbs_export import export
 from repro.verbs_pages import book, clean, compare, notebooks, run
-from repro.verbs_training import pretrain, train
+from repro.verbs_pretraining import pretrain
+from repro.verbs_reduce import reduce
+from repro.verbs_training import train
 
 ABOUT = """How many dimensions does a sentence embedding need?
 Measure it on texts of your own, or run the pages of the book again.

@@ -1,11 +1,7 @@
-"""The verbs of `repro` that train: `train` with the options of every objective, and `pretrain`."""
+"""The verb of `repro` that trains encoders: `train`, with the options of every objective."""
 
-import json
-import shutil
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -13,7 +9,7 @@ import tyro
 
 from repro.config import override
 from repro.objectives import OBJECTIVES, objective_of, title
-from repro.paths import replacing, writable_folder
+from repro.paths import writable_folder
 from repro.settings import (
     ANGLE_PRESETS,
     ESPRESSO_FORMS,
@@ -24,25 +20,20 @@ from repro.settings import (
     Strategy,
     TrainConfig,
 )
-from repro.store import MANIFEST, copy_folder, read_manifest, sha256
 from repro.terminal import Menu, ProfileName, say
-from repro.types import DataSource, InputError, check_dim
+from repro.types import DataSource, InputError
+from repro.verb_outputs import copy_encoder, refuse_foreign
 
 T = TypeVar("T")
 # Its help says what happens without it
 Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
 if TYPE_CHECKING:
-    from repro.store import Store
-    from repro.training.mlm import PretrainConfig, TokenisedCorpus
-
     Preset: TypeAlias = str
     Form: TypeAlias = str
 else:  # what may be chosen is what there is
     Preset = Literal[tuple(ANGLE_PRESETS)]
     Form = Literal[tuple(ESPRESSO_FORMS)]
 ObjectiveName: TypeAlias = Annotated[str, Menu("repro.objectives", "OBJECTIVES")]
-MOST_THREADS = 1024  # more than machines have cores; so many more would stop one
-CARD = "card.json"  # beside a network of our own: how it was made
 DIM = 128  # pooler size, and ESE's compressed size, where none is given
 TRAINED = (
     "backbone",
@@ -142,40 +133,6 @@ def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
     return {f"dim{dim}": replace(base, dim=dim) for dim in sizes}
 
 
-def refuse_foreign(folder: Path, key: str, *, stored: bool) -> None:
-    """Check that a folder is new or empty, or holds what was written of the network with this key,
-    before any work.
-
-    Of one that is `stored`, whoever copies it sees what was edited; else nothing may be.
-    """
-    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    if all(name.endswith(".partial") for name in there):
-        return
-    try:
-        manifest = read_manifest(folder)
-        found, files = manifest["key"], dict(manifest["files"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        found, files = None, {}
-    way_out = "give another --output, nothing is overwritten"
-    if found != key:
-        what = "files that no training wrote" if found is None else "a network of other settings"
-        raise InputError(f"{folder} holds {what}: {way_out}")
-    for name, written in files.items():
-        is_there = not stored and (folder / name).is_file()
-        if is_there and sha256(folder / name) != written:
-            raise InputError(f"{folder / name} was edited: {way_out}")
-
-
-def copy_encoder(source: Path, target: Path) -> None:
-    """Copy a network out of the store, a manifest first: what a killed copy left is then known to
-    be of it.
-    """
-    if not (target / MANIFEST).exists():
-        with replacing(target / MANIFEST) as partial:
-            shutil.copyfile(source / MANIFEST, partial)
-    copy_folder(source, target)
-
-
 @dataclass(frozen=True)
 class Training:
     """Which encoders are trained, on what and how.
@@ -268,194 +225,3 @@ def train(asked: Training) -> int:
             f"{100 * best:.2f} ({readout}); {place}"
         )
     return 0
-
-
-@dataclass(frozen=True)
-class Pretraining:
-    """Which network is pre-trained, on what and how.
-
-    Args:
-        corpus: dataset name or a text file with one sentence per line.
-        output: folder for the backbone, its tokenizer and model card.
-        layers: transformer blocks.
-        hidden_dim: hidden size D.
-        heads: attention heads; by default one per 64 dims.
-        vocabulary: WordPieces, trained on the corpus; at most 65,536.
-        max_length: tokens kept of a sentence, and positions of the network.
-        epochs: passes over the corpus.
-        learning_rate: peak rate; by default 1e-3 for 2 layers, 5e-4 for more.
-        batch_size: sentences per step.
-        sentences: take only so many sentences; by default all.
-        threads: CPU threads, on whose number the last bits of the weights depend; by default all
-            cores.
-        source: where the corpus comes from; by default local files if REPRO_DATA is set, else the
-            microworld.
-        seed: of weights, masks and data order.
-    """
-
-    corpus: str = "wiki"
-    output: Path = Path("runs/repro-tiny")
-    layers: int = 2
-    hidden_dim: int = 128
-    heads: int | None = None
-    vocabulary: int = 8192
-    max_length: int = 64
-    epochs: float = 1.25
-    learning_rate: float | None = None
-    batch_size: int = 256
-    sentences: int | None = None
-    threads: int | None = None
-    source: DataSource | None = None
-    seed: int = 0
-
-
-def pretrain(asked: Pretraining) -> int:
-    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is
-    given again.
-    """
-    from repro import data
-    from repro.data.samples import fingerprint
-    from repro.digests import digest
-    from repro.paths import read_json
-    from repro.rows import hardware
-    from repro.seeding import cpu_count
-    from repro.store import Store
-    from repro.training import mlm
-
-    config = _network_asked(asked)
-    asked_cores = cpu_count() if asked.threads is None else asked.threads
-    cores = check_dim(asked_cores, limit=MOST_THREADS, what="threads")
-    writable_folder(asked.output)
-    texts = data.load(asked.corpus, source=asked.source, limit=asked.sentences)
-    if not isinstance(texts, data.Corpus):
-        raise InputError(f"{asked.corpus!r} is not a corpus of plain sentences")
-    content = fingerprint(asked.corpus, texts.source)
-    # Sums that are split among other threads differ in their last bits
-    settings = {
-        "config": asdict(config),
-        "content": content,
-        "sentences": asked.sentences,
-        "threads": cores,
-    }
-    key = digest(settings, code=(mlm.__name__,))
-    store = Store()
-    refuse_foreign(asked.output, key, stored=store.folder("backbones", key).exists())
-    mlm.check_enough(texts.texts, config)
-
-    origin = {
-        "corpus": asked.corpus,
-        "source": texts.source,
-        "licence": _licence_of(asked.corpus, texts.source),
-        "content": content,
-        "hardware": hardware(),
-        "threads": cores,
-        "command": " ".join(sys.argv[1:]),
-    }
-    tokens = partial(_tokens_of, asked, texts.texts, content, store)
-    make = partial(_make_network, tokens=tokens, config=config, origin=origin)
-    network = store.get_or_make("backbones", key, make, config=settings)
-    copy_encoder(network.folder, asked.output)
-    figures = read_json(network.folder / CARD)["figures"]
-    state = "found in the store" if network.hit else f"trained in {network.seconds:.0f} s"
-    say(
-        f"{asked.output}: {state}; dev loss {figures['dev_loss']:.3f} after "
-        f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
-    )
-    return 0
-
-
-def _tokens_of(
-    asked: Pretraining,
-    texts: Sequence[str],
-    content: str,
-    store: "Store",
-) -> "TokenisedCorpus":
-    """The corpus in tokens, stored apart from the network: a run that goes on would wait for them
-    again.
-    """
-    from repro.digests import digest
-    from repro.training import mlm
-
-    cut = {"vocabulary": asked.vocabulary, "max_length": asked.max_length}
-    named = {"content": content, "sentences": asked.sentences, **cut}
-    made = store.get_or_make(
-        "tokens",
-        digest(named, code=(mlm.__name__,)),
-        lambda target, work: mlm.tokenised(texts, **cut).save(target),
-        config=named,
-    )
-    return mlm.TokenisedCorpus.load(made.folder)
-
-
-def _licence_of(corpus: str, source: str) -> str:
-    """Under what a corpus may be used, as far as it is known here."""
-    from repro.data import DATASETS
-
-    if source == "microworld":
-        return "generated text, free of rights"
-    return DATASETS[corpus].licence if corpus in DATASETS else "that of the file, unknown here"
-
-
-def _network_asked(asked: Pretraining) -> "PretrainConfig":
-    """What is trained: heads of 64 dims, as far as they fit, and a usual rate where none is
-    given.
-    """
-    from repro.training.mlm import PretrainConfig
-
-    heads = max(1, asked.hidden_dim // 64)
-    while asked.hidden_dim % heads:
-        heads -= 1
-    usual_rate = 1e-3 if asked.layers <= 2 else 5e-4
-    return PretrainConfig(
-        layers=asked.layers,
-        hidden_dim=asked.hidden_dim,
-        heads=heads if asked.heads is None else asked.heads,
-        vocabulary=asked.vocabulary,
-        max_length=asked.max_length,
-        epochs=asked.epochs,
-        learning_rate=usual_rate if asked.learning_rate is None else asked.learning_rate,
-        batch_size=asked.batch_size,
-        save_every=1000,
-        seed=asked.seed,
-    )
-
-
-def _make_network(
-    target: Path,
-    work: Path,
-    *,
-    tokens: Callable[[], "TokenisedCorpus"],
-    config: "PretrainConfig",
-    origin: dict[str, Any],
-) -> None:
-    """Pre-train a network into a folder, with a card for readers and one for programs."""
-    import torch
-
-    from repro.paths import ASSETS, write_text
-    from repro.rows import commit, versions
-    from repro.store import STATE
-    from repro.training import mlm
-
-    torch.set_num_threads(origin["threads"])
-    corpus = tokens()
-    how: dict[str, Any] = {"state_path": work / STATE, "description": "masked LM"}
-    backbone, history, figures = mlm.pretrain(corpus, config, **how)
-    note = {
-        "config": asdict(config),
-        "figures": figures,
-        "loss_curve": mlm.loss_curve(history),
-        **origin,
-    }
-    told = {
-        "versions": versions(),
-        "commit": commit(),
-        "sentences": len(corpus),
-        "vocabulary": corpus.tokenizer.get_vocab_size(),
-        "steps": int(figures["steps"]),
-        "minutes": figures["seconds"] / 60,
-        "tokens_seen": figures["tokens_seen"] / 1e6,
-    }
-    backbone.save(target)
-    write_text(target / CARD, json.dumps(note))
-    card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
-    write_text(target / "README.md", card.format(**asdict(config) | figures | origin | told))

@@ -27,7 +27,7 @@ from repro.models.backbone import load_backbone
 from repro.paths import read_matrix, writable_file
 from repro.reducers import REDUCERS, make_reducer
 from repro.types import InputError
-from repro.verbs_embeddings import parameters
+from repro.verbs_reduce import parameters
 
 HANG = 20  # seconds
 WORDS = [
