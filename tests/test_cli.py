@@ -606,6 +606,21 @@ def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     )
 
 
+def test_an_interrupt_while_libraries_load_is_told_in_a_sentence(python):
+    code = (
+        "import builtins, sys\n"
+        "from repro import __main__ as begun\n"
+        "real = builtins.__import__\n"
+        "def stopped(name, *rest):\n"
+        "    if name == 'tyro': raise KeyboardInterrupt\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = stopped\n"
+        "begun.main()\n"
+    )
+    ran = python(code)
+    assert (ran.returncode, ran.stderr) == (130, "stopped before anything was done\n")
+
+
 BEIR = {
     "corpus.jsonl": [
         {"_id": "d1", "title": "Horses", "text": "the horse sleeps", "metadata": {}},
