@@ -10,8 +10,8 @@ from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines
 from repro.report import scorecard, speakers
 from repro.report.claims import lift_of, record_of
-from repro.report.scorecard import verdict_frame, write_verdicts
 from repro.report.verdict import NOT_SEEN, SEEN_AGAIN, Measurement
+from repro.report.verdict_frames import verdict_frame, write_verdicts
 from repro.rows import make_rows, recorded_rows, results_folder
 
 

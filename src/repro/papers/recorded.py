@@ -14,16 +14,11 @@ from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import OfExperiment, folded
-from repro.report.scorecard import (
-    counts,
-    read_verdicts,
-    recorded_frame,
-    scorecard,
-    verdict_frame,
-    verdict_table,
-)
+from repro.report.scorecard import counts, scorecard
 from repro.report.tables import KINDS, Shown, paper_values
 from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT
+from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
+from repro.report.verdict_table import verdict_table
 from repro.rows import recorded_rows, results_folder
 from repro.types import InputError, choices
 
