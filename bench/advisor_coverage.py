@@ -18,11 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dimadvise.advice import fit_and_judge
 from dimadvise.bounds import NoShareError
 from dimadvise.candidates import Candidate, smallest
 from dimadvise.evidence import PENALTIES, Classes, Evidence, Pairs, Search
 from dimadvise.folds import FOLDS
+from dimadvise.judging import fit_and_judge
 from dimadvise.request import Request
 from dimadvise.vectors import Vectors, in_memory
 from repro import data

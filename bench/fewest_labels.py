@@ -17,7 +17,7 @@ At 0.99:
 
 which is above `NEAR`: an answer must keep 99 % by a bound that 3,000 pairs give and all eighteen
 walks pay for, and so keeps 99.4 to 99.8 % of fresh pairs. The ten answers take 220 bytes in all;
-with int8, int4, binary, no singular directions and half as many sizes they took 347.
+by int8, int4 and binary, no singular directions and three sizes to a halving they took 347.
 """
 
 import argparse
@@ -32,9 +32,9 @@ from scipy.stats import spearmanr
 
 import dimadvise
 from bench.fewest import KEPT, NEAR, SHAPES, STEP, Outcome, made
-from dimadvise.advice import is_turned
 from dimadvise.coding import Deployment, level_bytes
 from dimadvise.evidence import Pairs
+from dimadvise.judging import is_turned
 from dimadvise.transform import TURNED
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways

@@ -2,34 +2,26 @@
 (method-choosing-dim in the book).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
-from dimadvise.coding import LLOYD, Deployment
+from dimadvise.coding import Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
-from dimadvise.folds import NOBODY
+from dimadvise.judging import Judged, fit_and_judge
 from dimadvise.measured import read_measured
 from dimadvise.queries import check_differ
 from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched
-from dimadvise.transform import METHODS as MAPS
 from dimadvise.transform import (
-    NESTED,
     TURNED,
-    Coder,
-    FoldMoments,
-    Shortened,
     Transform,
     fit_transform_of,
-    halvings,
     moments_of,
     most_dims,
     rotated,
@@ -37,17 +29,11 @@ from dimadvise.transform import (
 )
 from dimadvise.vectors import in_memory
 from dimadvise.ways import CODED, fitted
-from repro.evaluation.quantise import FLOATS
 from repro.seeding import make_rng
-from repro.terminal import progress_bar
 from repro.theory import participation_ratio, predicted_similarity
-from repro.types import Array, InputError, check_dim, one_of, unit_rows
+from repro.types import Array, InputError, unit_rows
 
-METHODS, PARTS = ("truncate", "pca"), 3
-"""Maps, and sizes to each halving, of which something is expected without labels."""
 QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
-ERROR = 0.05
-"""How often an answer may claim too much, whatever is tried."""
 SPECTRA = {"svd": "pca", "random": "grp"}  # methods that the spectrum predicts under another's name
 
 
@@ -167,76 +153,6 @@ def advise(
     )
 
 
-class Judged(NamedTuple):
-    """Every candidate within reach, maps by layer and method, how many rows they saw, the score at
-    full size, and how often each bound holds.
-    """
-
-    candidates: list[Candidate]
-    maps: dict[tuple[int | None, str], Transform]
-    rows: int
-    reference: float = math.nan
-    confidence: float = math.nan
-
-
-def fit_and_judge(
-    layers: Mapping[int | None, Vectors],
-    evidence: Evidence | None,
-    wanted: Request,
-    *,
-    unit: bool,
-) -> Judged:
-    """Fit the maps of every layer and method, and judge each of their sizes and levels.
-
-    Scores, shares and bounds come from other maps, which have not seen the rows that they are
-    judged by; without evidence there are none.
-    """
-    last = list(layers)[-1]
-    full = layers[last].shape[1]
-    parts = evidence.parts if evidence else PARTS
-    sizes = {check_dim(d, limit=full) for d in wanted.dims or map(round, halvings(full, parts))}
-    methods = wanted.methods or (evidence.methods if evidence else METHODS)
-    levels = wanted.levels or ("float32",)
-    for name in methods:
-        one_of(name, NESTED, "method")
-    folds = evidence.folds(layers[last], seed=wanted.seed) if evidence else NOBODY
-    splits = evidence.splits(folds) if evidence else [()]
-    found: list[Candidate] = []
-    maps: dict[tuple[int | None, str], Transform] = {}
-    outcomes: list[Array] = []
-    for layer, vectors in layers.items():
-        moments = FoldMoments(vectors, folds.rows, folds.fold, unit=unit, seed=wanted.seed)
-        if evidence is not None and layer == last:
-            reference = Shortened("truncate", moments, splits, [vectors.shape[1]])
-            outcomes.insert(0, evidence.outcomes(reference, folds))
-        for name in progress_bar(methods, show=True, unit="method", desc="judging"):
-            descending = sorted(sizes | {full}, reverse=True)
-            shortened = Shortened(name, moments, splits, descending, seed=wanted.seed)
-            if not shortened.sizes:
-                continue
-            maps[layer, name] = shortened.transform
-            for level in levels:
-                method = name + TURNED if is_turned(name, level) else name
-                found += [Candidate(layer, method, d, level=level) for d in shortened.sizes]
-                if evidence is not None:
-                    turn = wanted.seed if is_turned(name, level) else None
-                    shortened.coder = _coder(wanted.similarity or "cosine", level, turn)
-                    outcomes.append(evidence.outcomes(shortened, folds))
-    if not found:
-        raise InputError(
-            f"the rows that are not judged are too few to fit {min(sizes)} dims of "
-            f"{' or '.join(methods)} on: give more embeddings or a smaller size"
-        )
-    if evidence is None:
-        return Judged(found, maps, moments.whole.rows)
-    # So that all walks together, of each layer, method and level, err as often as one may
-    confidence = 1 - ERROR / math.prod(map(len, (layers, methods, levels)))
-    scores, kept = evidence.bounds(np.concatenate(outcomes), folds, confidence=confidence)
-    judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
-    found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
-    return Judged(found, maps, moments.whole.rows, float(scores[0]), confidence)
-
-
 def _deployment(
     answer: Candidate,
     judged: Judged,
@@ -285,33 +201,6 @@ def _expected(
             names = ("predicted", "neighbours", "expected")
             told[dim] = dict(zip(names, map(float, values), strict=True))
     return [replace(c, **reach[c.layer, c.method.removesuffix(TURNED)][c.dim]) for c in found]
-
-
-def is_turned(method: str, level: str) -> bool:
-    """Whether numbers are turned at random first: values of `lloyd` suit directions that are."""
-    return level.startswith(LLOYD) and method + TURNED in MAPS
-
-
-@lru_cache(maxsize=64)  # All splits take the same, at every size.
-def _only_turned(dim: int, seed: int) -> Transform:
-    """The map of rows that are short already, turned at random."""
-    return rotated(unchanged(dim), seed)
-
-
-def _coder(similarity: str, level: str, turn: int | None) -> Coder | None:
-    """What makes a way to store of rows that a map gave, turned by a seed if there is one; none
-    where they stay as they are.
-    """
-    if level in FLOATS:
-        return None
-
-    def fit(Y: Block) -> Deployment:
-        dim = Y.shape[1]
-        transform = unchanged(dim) if turn is None else _only_turned(dim, turn)
-        plain = Deployment(transform, similarity)
-        return fitted(transform, similarity, level, plain.vectors(Y))
-
-    return fit
 
 
 def _sample(vectors: Vectors, evidence: Evidence | None, seed: int) -> Rows:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from threadpoolctl import threadpool_limits
 
 from dimadvise.request import Request, as_option
+from repro.paths import locked, writable_folder
 from repro.seeding import cpu_count
 from repro.types import Array, InputError, one_of
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
 """All that an advice leaves in its folder, if it has an answer."""
+LOCK = ".advice.lock"  # held in that folder while they are written
 BESIDES = ("embeddings", "queries", "labels", "output", "fail_if_kept")
 """Fields of a request that are no options of functions, but arguments or of the command alone."""
 CHECKED = ("pairs", "qrels", "sample", "seed", "column", "columns", "queries_column")
@@ -90,6 +92,8 @@ class Advice:
     def save(self, folder: Path | str) -> list[Path]:
         """Write the report, as HTML and JSON, and the map, for `dimadvise apply` and `check`.
 
+        Of two that are saved in one folder at once the second waits: report and map are of one.
+
         Raises:
             InputError: where the folder holds files of these names that no advice wrote, or that
                 were changed since.
@@ -97,15 +101,17 @@ class Advice:
         from dimadvise import deploy, report
 
         output = Path(folder)
-        refuse_foreign(output)
+        writable_folder(output).mkdir(parents=True, exist_ok=True)
         how = ""
         if self.deployment is not None:
             how = report.usage(output, self.deployment) + self.pasted
-        report.write(output / WRITTEN[1], self.findings, how)
-        deploy.remove(output)  # An earlier advice may have had an answer where this one has none.
-        if self.deployment is None:
-            return [output / WRITTEN[1]]
-        return [output / WRITTEN[1], *deploy.write(output, self.deployment, **self.note)]
+        with locked(output / LOCK):
+            refuse_foreign(output)
+            report.write(output / WRITTEN[1], self.findings, how)
+            deploy.remove(output)  # An earlier advice may have had an answer where this has none.
+            if self.deployment is None:
+                return [output / WRITTEN[1]]
+            return [output / WRITTEN[1], *deploy.write(output, self.deployment, **self.note)]
 
     @property
     def stored(self) -> "Deployment":

@@ -13,7 +13,7 @@ from dimadvise.inputs import Case
 from dimadvise.measure import found_again
 from dimadvise.queries import all_of, check_differ, draw
 from dimadvise.request import Request
-from dimadvise.transform import Shortened, Split
+from dimadvise.unseen import Shortened, Split
 from repro.evaluation.stats import Interval
 from repro.seeding import make_rng
 from repro.types import InputError

@@ -24,7 +24,7 @@ from dimadvise.bounds import (
     unchanged_bounds,
 )
 from dimadvise.folds import FOLDS, Folds, equal_rows, even_folds
-from dimadvise.transform import NEVER, Rows, Shortened, Split
+from dimadvise.unseen import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic

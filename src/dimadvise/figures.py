@@ -86,8 +86,6 @@ def draw_options(found: Findings) -> Drawing:
     shown = sorted({depths[0], with_full})
     there = {family_of(level) for level in options["level"]}
     families = [family for family in (*MENU[:-1], "product codes") if family in there]
-    low, high = np.log2(options["bytes"].min()), np.log2(options["bytes"].max())
-    powers = [2**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1)]
     figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
     for panel, depth in zip(axes, shown, strict=True):
         own = options[options["rerank"] == depth]
@@ -107,12 +105,19 @@ def draw_options(found: Findings) -> Drawing:
             f"first {10 * depth} re-ranked" if depth else "without re-ranking",
             loc="left",
         )
-        dim_axis(panel, powers, room=WIDTH / len(shown) - 0.7, label=False)
-        panel.set_xlabel("bytes per vector")
+        _bytes_axis(panel, options["bytes"], room=WIDTH / len(shown) - 0.7)
     axes[0].set_ylabel("recall@10")
     add_legend(figure, series_handles(families))
     figure.alt = f"recall@10 against bytes per vector for {', '.join(families)}"
     return figure
+
+
+def _bytes_axis(panel: Any, sizes: Any, *, room: float) -> None:
+    """An axis of bytes with ticks at powers of two, labels thinned to its inches."""
+    low, high = np.log2(sizes.min()), np.log2(sizes.max())
+    powers = [2**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1)]
+    dim_axis(panel, powers, room=room, label=False)
+    panel.set_xlabel("bytes per vector")
 
 
 def _draw_line(panel: Any, x: Any, y: Any, band: tuple[Any, Any], style: Any) -> None:
@@ -123,23 +128,23 @@ def _draw_line(panel: Any, x: Any, y: Any, band: tuple[Any, Any], style: Any) ->
 
 @styled()
 def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
-    """Share of the score kept against dimensions, with lower bounds, of those ways that no other
-    beats at one size or more.
+    """Share of the score kept against bytes, with lower bounds, of those ways that no other beats
+    at one size or more.
     """
-    shares = shares.assign(way=shares["method"] + " × " + shares["level"])
     sizes = [level_bytes(row.level, row.dim) for row in shares.itertuples()]
-    front = is_front(np.array(sizes), shares["low"].to_numpy())
+    shares = shares.assign(bytes=sizes, way=shares["method"] + " × " + shares["level"])
+    front = is_front(shares["bytes"].to_numpy(), shares["low"].to_numpy())
     names = list(dict.fromkeys(shares.loc[front, "way"]))
     figure, (panel,) = new_figure(height=3.4)
     for name, style in looks(names).items():
-        part = shares[shares["way"] == name].sort_values("dim")
-        band = 100 * part["low"], 100 * part["share"]
-        _draw_line(panel, part["dim"], 100 * part["share"], band, style)
+        line = shares[shares["way"] == name].sort_values("bytes")
+        band = 100 * line["low"], 100 * line["share"]
+        _draw_line(panel, line["bytes"], 100 * line["share"], band, style)
     if target is not None:
         panel.axhline(100 * target, **DOTTED)
     panel.set_ylim(bottom=max(panel.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
     panel.set_ylabel("score kept, %")
-    dim_axis(panel, sorted(set(shares["dim"])), room=WIDTH - 0.9)
+    _bytes_axis(panel, shares["bytes"], room=WIDTH - 0.9)
     add_legend(figure, series_handles(names))
-    figure.alt = f"share of the score kept against dimensions for {', '.join(names)}"
+    figure.alt = f"share of the score kept against bytes for {', '.join(names)}"
     return figure

@@ -129,7 +129,8 @@ def sentence(found: Findings, chosen: Any) -> str:
 def in_words(option: Any, full_dim: int) -> str:
     """One way to store, such as: 96 of 384 dimensions (principal components) as int8."""
     dim, method = option["dim"], option["method"]
-    which = f"all {full_dim} dimensions" if dim == full_dim else f"{dim} of {full_dim} dimensions"
+    noun = "dimension" if full_dim == 1 else "dimensions"
+    which = f"all {full_dim} {noun}" if dim == full_dim else f"{dim} of {full_dim} {noun}"
     if (dim, method) != (full_dim, "truncate"):
         which += f" ({MEANS.get(method, method)})"
     return f"{which} as {family_of(option['level'])}"

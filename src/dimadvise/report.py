@@ -64,8 +64,8 @@ def page(found: Findings, usage: str = "") -> str:
     )
     if found.shares is not None:
         about = (
-            f"Share of the {found.metric or 'score'} at full size that is kept; "
-            "shaded down to its lower bound. "
+            f"Share of the {found.metric or 'score'} at full size that is kept, against the bytes "
+            "of a vector, by the ways that no other beats; shaded down to its lower bound. "
         )
         dotted = "The dotted line is the target." if what == "retain" else ""
         parts.append(

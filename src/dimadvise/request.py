@@ -56,7 +56,7 @@ class Request:
         methods: ways to fewer numbers that are tried; by default all.
         levels: bits of a number that are tried; by default all but float32 that suit the method,
             product codes (pq) if faiss is installed.
-        dims: sizes that are tried; by default two or three to each halving, more near the answer.
+        dims: sizes that are tried; by default two to four to each halving, more near the answer.
         sample: most vectors that are searched to measure recall.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.
         prompt: with --encoder: put before every text: a name among the encoder's prompts, or the

@@ -16,15 +16,8 @@ from dimadvise.coding import Deployment
 from dimadvise.deploy import read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
-from dimadvise.transform import (
-    TURNED,
-    FoldMoments,
-    Shortened,
-    Transform,
-    fit_transform_of,
-    moments_of,
-    unchanged,
-)
+from dimadvise.transform import TURNED, Transform, fit_transform_of, moments_of, unchanged
+from dimadvise.unseen import FoldMoments, Shortened
 from dimadvise.vectors import in_memory
 from dimadvise.ways import fitted
 from repro import data

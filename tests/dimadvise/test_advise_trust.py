@@ -222,7 +222,7 @@ def test_the_whole_advice_holds_on_a_population_and_would_not_if_maps_had_seen_i
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     from bench import advisor_coverage
 
-    from dimadvise.transform import Shortened
+    from dimadvise.unseen import Shortened
 
     monkeypatch.setattr(advisor_coverage, "FRESH", 5000)
     population = advisor_coverage.made("pairs", dim=24, points=600)

@@ -3,6 +3,7 @@ promise still holds.
 """
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from importlib.resources import files
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from dimadvise.inputs import case_of
 from dimadvise.vectors import in_memory
 from repro.cli import dimadvise as command
 from repro.evaluation.stats import Interval
+from repro.paths import locked
 from repro.types import InputError
 
 FEW = {"methods": ("svd",), "levels": ("int8", "binary"), "dims": (40, 32, 24, 16)}
@@ -56,6 +58,17 @@ def test_an_advice_answers_codes_shows_and_saves_itself(X, advice, tmp_path):
     (tmp_path / "out" / "report.html").write_text("mine")
     with pytest.raises(InputError, match="has changed since it was written"):
         advice.save(tmp_path / "out")
+
+
+def test_of_two_saved_in_one_folder_at_once_the_second_waits(advice, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with ThreadPoolExecutor(1) as pool:
+        with locked(out / ".advice.lock"):
+            saving = pool.submit(advice.save, out)
+            wait([saving], timeout=0.5)
+            assert not saving.done() and not list(out.glob("re*"))
+        assert all(path.exists() for path in saving.result())
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,18 +1,9 @@
 import numpy as np
 import pytest
 
-from dimadvise import transform
-from dimadvise.transform import (
-    METHODS,
-    NESTED,
-    NEVER,
-    FoldMoments,
-    Shortened,
-    Transform,
-    fit_transform_of,
-    halvings,
-    moments_of,
-)
+from dimadvise import unseen
+from dimadvise.transform import METHODS, NESTED, Transform, fit_transform_of, halvings, moments_of
+from dimadvise.unseen import NEVER, FoldMoments, Shortened
 from dimadvise.vectors import in_memory
 from repro.reducers import make_reducer
 from repro.types import InputError, unit_rows
@@ -53,7 +44,7 @@ def test_moments_add_and_subtract():
 
 
 def test_of_many_rows_some_are_fitted_beside_those_that_are_judged_and_never_a_query(monkeypatch):
-    monkeypatch.setattr(transform, "FIT_ROWS", 50)
+    monkeypatch.setattr(unseen, "FIT_ROWS", 50)
     judged, folds = np.arange(0, 90, 3), np.repeat([0, 1, NEVER], 10)
     marked = X.copy()
     marked[judged, 0], marked[:, 1] = 1000 + folds, np.arange(300)  # each tells where it is from
