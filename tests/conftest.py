@@ -318,7 +318,7 @@ def untrained_lines(tiny) -> list:
 @pytest.fixture
 def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folder where pages leave their verdicts, as while the book is built."""
-    monkeypatch.setattr("repro.report.scorecard.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setattr("repro.report.verdict_frames.verdicts_folder", lambda: tmp_path)
     monkeypatch.setenv("REPRO_BOOK", "1")
     return tmp_path
 

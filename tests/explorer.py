@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from repro.papers import recorded
+from repro.papers import answer
 from repro.report.interactive import widget
 from repro.report.tables import Shown
 from repro.rows import recorded_rows
@@ -69,7 +69,7 @@ def made_ways() -> list[Way]:
 def recorded_ways() -> list[Way]:
     """The table of the book's page."""
     ways_to_store = on_page("../book/explorer", "ways_to_store")["ways_to_store"]
-    table = ways_to_store(recorded.reduced_rows(), recorded_rows("beyond_quantisation"))
+    table = ways_to_store(answer.reduced_rows(), recorded_rows("beyond_quantisation"))
     table = table.rename(columns={"value": "share", "ci_low": "low"})
     return table.drop(columns="ci_high").to_dict("records")
 

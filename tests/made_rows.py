@@ -7,7 +7,8 @@ import pandas as pd
 
 from repro.papers.proposal import choosing
 from repro.papers.recorded import recorded_verdicts
-from repro.report.scorecard import verdict_frame
+from repro.report.verdict import Measurement
+from repro.report.verdict_frames import verdict_frame
 from repro.rows import make_rows
 
 HOLDS, FAILS, UNSURE, ABSENT = "holds here", "not seen here", "cannot tell", "not attempted"
@@ -29,6 +30,12 @@ def seeded(entries, step=0.001, half=0.002, seeds=SEEDS, **shared):
         moved = e["value"] + (0 if e["metric"] == "optimal_dim" else step * s)
         rows.append(around(e["value"], half) | e | {"value": moved, "seed": s})
     return make_rows(rows, **shared)
+
+
+def measured(claim, value, network="all-MiniLM-L6-v2"):
+    """A gain on a network, with an interval of a point to either side."""
+    fields = {"seeds": 3, "what": "gain", "network": network}
+    return Measurement(claim, "effect", value, value - 1, value + 1, **fields)
 
 
 def verdicts_of(measurements):

@@ -16,8 +16,8 @@ from repro.book.parameters import parameters_of
 from repro.paths import project_root
 from repro.report import page as pages
 from repro.report.page import Page
-from repro.report.scorecard import read_verdicts
 from repro.report.verdict import Measurement
+from repro.report.verdict_frames import read_verdicts
 from repro.rows import make_rows
 from repro.types import InputError
 

@@ -2,7 +2,6 @@
 may judge what.
 """
 
-import re
 from dataclasses import replace
 from math import nan
 
@@ -10,22 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from made_rows import measured
 from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
-from repro.papers.recorded import JUDGES as JUDGES_OF
 from repro.report import scorecard, speakers
 from repro.report.claims import record_of
 from repro.report.judge import effect, lowest
 from repro.report.page import badge
-from repro.report.scorecard import (
-    claims,
-    counts,
-    recorded_frame,
-    verdict_frame,
-    write_verdicts,
-)
+from repro.report.scorecard import claims, counts
 from repro.report.verdict import Measurement
-from repro.rows import make_rows, recorded_rows
+from repro.report.verdict_frames import verdict_frame, write_verdicts
+from repro.rows import make_rows
 
 
 def test_a_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside_tfidf(monkeypatch):
@@ -181,11 +175,6 @@ def test_who_speaks_where_and_on_what(floor):
 NAMED = ("e5-small-en", "all-MiniLM-L6-v2")  # judges of ESE's claims, in the order of its table
 
 
-def measured(claim, value, network="all-MiniLM-L6-v2"):
-    fields = {"seeds": 3, "what": "gain", "network": network}
-    return Measurement(claim, "effect", value, value - 1, value + 1, **fields)
-
-
 def on_card(*measurements):
     """The line of the scorecard on the claim that some recorded measurements are of."""
     card = scorecard.scorecard(verdict_frame("recorded", measurements).assign(page=""))
@@ -322,63 +311,6 @@ def test_a_claim_is_contradicted_or_holds_wrongly_in_5_of_100_cases_at_most(netw
     assert simulated(rng, networks, parts, cells, truth=-9.0) == "not seen here"
 
 
-def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_click():
-    parts = [
-        replace(measured("ESE-T1-1", v), network="all-MiniLM-L6-v2", paper=2.5)
-        for v in (3.0, -4.0, 5.0)
-    ]
-    built = [replace(part, generated=True) for part in parts]
-    both = pd.concat(
-        [verdict_frame("recorded", parts), verdict_frame("live", built)],
-        ignore_index=True,
-    )
-    shown = scorecard.verdict_table(both)
-    line = shown.html[: shown.html.index("</summary>")]
-    assert "not seen here" in line and "−4.00 [−5.00, −3.00] points; printed 2.50" in line
-    decides = parts[[part.value for part in parts].index(-4.0)].what
-    assert f"{decides}; 1 of 3 parts" in line, "a line says what its number is of"
-    assert "3.00 [" not in line and "1 of 3 parts, 3 seeds, 1 of 1 network" in line
-    assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
-    unprinted = verdict_frame("recorded", [replace(part, paper=None) for part in built])
-    # Few dims measure no claim
-    one_kind = pd.concat([unprinted, verdict_frame("live", [])], ignore_index=True)
-    assert "same direction 2" in scorecard.verdict_table(one_kind).html
-    assert "generated text: same direction 2, other direction 1." in shown.html
-    assert "- **not seen here** ESE-T1-1: " in shown.markdown
-    reasoned = verdict_frame("recorded", [replace(parts[1], likely="training")])
-    again = scorecard.verdict_table(reasoned)
-    assert "(training)" in again.html[: again.html.index("</summary>")]
-    found = verdict_frame("recorded", parts).assign(page="")
-    # Most claims have no measurement
-    every = scorecard.verdict_table(found, scorecard.scorecard(found))
-    assert every.html.count('<details class="claim"') == len(scorecard.claims())
-
-
-def test_a_whisker_shows_number_interval_null_and_printed_number():
-    frame = verdict_frame("recorded", [replace(measured("ESE-T1-1", 3.0), paper=-4.0)])
-    drawn = scorecard.whisker(frame.iloc[0])
-    # Printed, ours; 60 is the null
-    assert [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)] == [6.0, 100.5]
-    assert 'd="M87.0 8H114.0"' in drawn
-    assert "cut" not in drawn
-    wide = frame.assign(low=-93.8, high=-1.2, value=-3.0, paper=nan)
-    assert scorecard.whisker(wide.iloc[0]).count('class="cut"') == 1, "it leaves on the left alone"
-    assert "8H" not in scorecard.whisker(frame.assign(low=nan).iloc[0])
-    assert scorecard.whisker(frame.assign(value=nan).iloc[0]) == ""
-
-
-def test_of_the_smallest_of_several_only_the_end_that_decides_is_told():
-    frame = verdict_frame("recorded", [measured("ESE-T1-1", -1.0)])
-    row = frame.assign(extreme=True, low=-14.4, high=-0.46).iloc[0]
-    assert scorecard.told_number(row) == "−1.00, ≤ −0.46"
-    assert scorecard.told_number(
-        frame.assign(extreme=True, value=2.0, low=1.5, high=9).iloc[0]
-    ) == ("2.00, ≥ 1.50")
-    assert scorecard.told_number(frame.assign(extreme=True, low=-3, high=1).iloc[0]) == (
-        "−1.00 [−3.00, 1.00]"
-    )
-
-
 def test_networks_that_speak_together_stand_where_the_last_of_them_does():
     first, *_, last = record_of("LP-T3-1")["judges"]
     alone = [scorecard.rank("LP-T3-1", name) for name in (first, last)]
@@ -388,59 +320,3 @@ def test_networks_that_speak_together_stand_where_the_last_of_them_does():
     assert alone[0] == 0 < alone[1] and together == [alone[1]] * 2
     unnamed = scorecard.rank("LP-T3-1", f"{first}, somebody's")
     assert unnamed == len(record_of("LP-T3-1")["judges"])
-
-
-def test_of_the_farthest_of_several_it_is_told_how_far_it_may_be_either_way():
-    """Its folded end at 0 would read as that of a difference that is sure of its side."""
-    frame = verdict_frame("recorded", [measured("WANG-F2-1", -0.18)])
-    row = frame.assign(extreme=True, test="sameness", low=-2.39, high=-0.0).iloc[0]
-    assert scorecard.told_number(row) == "−0.18, up to ±2.39"
-    whole = frame.assign(extreme=False, test="sameness", low=-2.39, high=2.39)
-    assert scorecard.whisker(row) == scorecard.whisker(whole.iloc[0])
-
-
-def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(verdicts, caplog):
-    for page in ("page", "flipped"):
-        write_verdicts(page, verdict_frame("live", [measured("WANG-T1-1", 3.0)]))
-    (verdicts / "garbage.parquet").write_bytes(b"PAR1 and nothing else")
-    (verdicts / "empty.parquet").touch()
-    words = verdict_frame("live", [measured("WANG-T1-1", 3.0)]).assign(verdict="?", page="words")
-    for name, frame in (
-        ("other", pd.DataFrame({"a": [1]})),
-        ("words", words),
-        ("renamed", words.assign(verdict="up")),
-    ):
-        frame.to_parquet(verdicts / f"{name}.parquet")
-    flipped = (verdicts / "flipped.parquet").read_bytes()
-    (verdicts / "flipped.parquet").write_bytes(flipped.replace(b"WANG-T1-1", b"WANG-T1-2", 1))
-    assert set(scorecard.scorecard()["live"]) == {"not attempted", "holds here"}
-    left_out = ("flipped", "garbage", "empty", "other", "words", "renamed")
-    assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in left_out)
-
-
-def test_verdicts_of_recorded_rows_are_computed_once_in_a_build_and_kept_nowhere_else(
-    monkeypatch, tmp_path
-):
-    home, rows = tmp_path / "home", recorded_rows("sbertlp_table4")
-    monkeypatch.setenv("REPRO_HOME", str(home))
-    monkeypatch.delenv("REPRO_BOOK", raising=False)
-    judge, computed = JUDGES_OF["sbertlp_table4"], []
-
-    def counting(given, *options):
-        computed.append((len(given), options))
-        return judge.read(given)
-
-    counted = replace(judge, read=counting)
-    plain = recorded_frame(counted, rows)
-    assert len(plain) and not home.exists()
-    monkeypatch.setenv("REPRO_BOOK", "1")
-    for _ in range(2):
-        pd.testing.assert_frame_equal(recorded_frame(counted, rows), plain, check_exact=True)
-    assert computed == [(len(rows), ())] * 2, "once without a build, once in it"
-    recorded_frame(counted, rows.iloc[1:])
-    recorded_frame(counted.given(None), rows)
-    recorded_frame(counted.given(7), rows)
-    assert computed[2:] == [(len(rows) - 1, ()), (len(rows), (7,))]
-    recorded_frame(lambda given: judge(given), rows.iloc[2:])
-    entries = list((home / "verdicts").glob("*/manifest.json"))
-    assert len(entries) == 3, "what a page judges by a function of its own is not kept"

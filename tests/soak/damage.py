@@ -4,6 +4,7 @@ other values.
 
 import json
 import logging
+import os
 import shutil
 from contextlib import suppress
 from functools import partial
@@ -18,7 +19,8 @@ from dimadvise.apply import apply
 from dimadvise.vectors import open_vectors
 from repro.models import SentenceEncoder
 from repro.paths import read_matrix
-from repro.report import scorecard
+from repro.report import verdict_frames
+from repro.report.claims import claims
 from repro.report.verdict import Measurement
 from repro.rows import read_rows
 from repro.store import Store
@@ -201,20 +203,20 @@ def of_shards(m, rng, folder, count):
 
 def of_verdicts(m, rng, folder, count):
     """What pages leave for the scorecard; one that left nothing has not been built."""
-    scorecard.verdicts_folder = lambda: folder / "verdicts"
-    scorecard.os.environ["REPRO_BOOK"] = "1"
-    for page, claims in (
-        ("a", scorecard.claims()["claim_id"][:3]),
-        ("b", scorecard.claims()["claim_id"][3:6]),
+    verdict_frames.verdicts_folder = lambda: folder / "verdicts"
+    os.environ["REPRO_BOOK"] = "1"
+    for page, ids in (
+        ("a", claims()["claim_id"][:3]),
+        ("b", claims()["claim_id"][3:6]),
     ):
         judged = [
             Measurement(name, "effect", paper=1.0, value=0.5 + len(name), low=0.1, high=2.0)
-            for name in claims
+            for name in ids
         ]
-        scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged))
+        verdict_frames.write_verdicts(page, verdict_frames.verdict_frame("live", judged))
     return tried(
         folder / "verdicts",
-        lambda: scorecard.read_verdicts().to_csv(),
+        lambda: verdict_frames.read_verdicts().to_csv(),
         rng,
         count,
         spared="missing",

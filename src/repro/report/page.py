@@ -21,15 +21,11 @@ from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.printed import told_before
 from repro.report.claims import places_of
-from repro.report.scorecard import (
-    recorded_frame,
-    verdict_frame,
-    verdict_table,
-    write_verdicts,
-)
 from repro.report.speakers import full_size_scores, nearness
 from repro.report.tables import Shown, pill
 from repro.report.verdict import Measurement
+from repro.report.verdict_frames import recorded_frame, verdict_frame, write_verdicts
+from repro.report.verdict_table import verdict_table
 from repro.rows import record, recorded_rows
 from repro.store import Store
 from repro.terminal import complain

@@ -14,7 +14,7 @@ from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.papers.ese import claims
 from repro.papers.ese.lines import LayeredEncoder, LayerScores, depth_rows
-from repro.report.scorecard import verdict_frame
+from repro.report.verdict_frames import verdict_frame
 from repro.rows import make_rows
 
 LINES = (RAW, CONTROL, MRL, ESE)

@@ -53,10 +53,11 @@ from repro.report.judge import (
     together,
     trend,
 )
-from repro.report.scorecard import told_number, verdict_frame
 from repro.report.speakers import SIZES
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 from repro.report.verdict import Measurement
+from repro.report.verdict_frames import verdict_frame
+from repro.report.verdict_table import told_number
 
 PAPER_HIDDEN = 768
 PRINTED_THIRD = 256

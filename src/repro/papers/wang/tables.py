@@ -9,8 +9,8 @@ from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
 from repro.papers.wang import claims
 from repro.report.figures import Drawing, curves
 from repro.report.judge import lowest
-from repro.report.scorecard import verdict_frame
 from repro.report.tables import join_kinds, paper_values
+from repro.report.verdict_frames import verdict_frame
 from repro.report.whiskers import sized, whiskers
 
 STEPS = {"mean gain of step 1": "step 1", "mean gain of step 2": "step 2"}

@@ -1,0 +1,260 @@
+"""The book's answer: how many dimensions, and bits of each, one needs by the recorded rows.
+
+Every share is of the full-size score of an encoder. Reducers learnt from other texts than those
+judged: from a training split or other folds; for searches, from sentences and the paragraphs
+searched. `python -m repro.papers.answer` draws the README's figure again, after recording.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from dimadvise.bounds import smallest_sufficient
+from repro import paths
+from repro.evaluation.seeds import over_runs
+from repro.methods import FULL_SIZE
+from repro.paths import write_text
+from repro.report.figures import curves
+from repro.report.tables import MISSING
+from repro.rows import recorded_rows
+
+ENCODER = "all-MiniLM-L6-v2"
+PCA, FIRST = "PCA", "first columns"
+REDUCERS = {"PCA": PCA, "Truncate": FIRST}  # names in the rows of scores by dimension, and here
+USES = {
+    ("stsb", "spearman"): "similarity (STS-B)",
+    ("trec", "accuracy"): "classification (TREC)",
+    ("hotpotqa", "ndcg@10"): "retrieval (HotpotQA)",
+    ("stsb", "neighbours_kept"): "ten neighbours kept",
+}
+WHOLE_CODES = ("int8", "int4", "binary")
+"""What all dimensions are stored as, besides float32."""
+LADDER = (
+    ("float32", 384),
+    ("int8", 384),
+    ("float32", 96),
+    ("int4", 192),
+    ("float32", 24),
+    ("binary", 384),
+    ("binary, then float", 384),
+    ("float32", 12),
+)
+"""Some ways to store a vector: below the full size by PCA, at the full size as it is, whichever
+score is the better.
+"""
+POINT = ["value", "ci_low", "ci_high"]
+
+
+def reduced_rows() -> pd.DataFrame:
+    """Scores by dimension on all test pairs of STS-B and all questions of TREC."""
+    return pd.concat(
+        [recorded_rows("zhang_figure2"), recorded_rows("zhang_figure3_folds")],
+        ignore_index=True,
+    )
+
+
+def published(reduced: pd.DataFrame) -> list[str]:
+    """The encoders with recorded scores by dimension that this book did not train, `ENCODER`
+    first.
+    """
+    names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
+    return sorted(
+        (name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name)
+    )
+
+
+def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
+    """Share of an encoder's full-size score by use, reducer and dim, with its 95 % interval.
+
+    `reduced` are scores by dimension, `coded` scores by level and bytes, both with their
+    differences from the full size, paired by item: of texts that no reducer has seen, or of what is
+    searched. Each run's share is of its own full size; the interval is over runs and items.
+    """
+    paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
+    paired = paired.assign(
+        reducer=paired["winner"].map(REDUCERS),
+        metric=paired["metric"].str.removesuffix("_lead"),
+    )
+    floats = stored(coded, encoder).query("code in ('float32', 'float16')")
+    # Float32 first
+    floats = floats.sort_values("code", ascending=False, kind="stable")
+    floats = floats.drop_duplicates(["use", "reducer", "dim"])
+    of_uses = []
+    for (dataset, metric), use in USES.items():
+        here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+        full = reduced.query(here).query("method == @FULL_SIZE")
+        leads = paired.query(here)
+        if len(full) and len(leads):
+            share = _of_full(leads, full, ["reducer", "dim"])
+        else:
+            full = coded.query(here).query("method == @FULL_SIZE")
+            share = floats[floats["use"] == use][["reducer", "dim", *POINT]]
+        if len(share):
+            whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
+            share = share[share["dim"] < whole["dim"]]
+            share = pd.concat([share, pd.DataFrame([whole])], ignore_index=True)
+            of_uses.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
+    empty = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])
+    return pd.concat(of_uses, ignore_index=True) if of_uses else empty
+
+
+def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
+    """Share of an encoder's full-size score by use, reducer, code, dim and bytes of a vector, with
+    the 95 % interval of differences paired by item.
+    """
+    changes = coded[(coded["backbone"] == encoder) & coded["metric"].str.endswith("_change")]
+    ways = changes["setting"].str.extract(rf"^({PCA}|{FIRST}), ([\d,]+) bytes$")
+    changes = changes.assign(
+        metric=changes["metric"].str.removesuffix("_change"),
+        code=changes["method"],
+        reducer=ways[0],
+        bytes=pd.to_numeric(ways[1].str.replace(",", "")),
+    )
+    of_uses = [pd.DataFrame(columns=["use", "encoder", "reducer", "code", "dim", "bytes", *POINT])]
+    for (dataset, metric), use in USES.items():
+        here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+        full = coded.query(here).query("method == @FULL_SIZE")
+        share = _of_full(changes.query(here), full, ["reducer", "code", "dim", "bytes"])
+        of_uses.append(share.assign(use=use, encoder=encoder))
+    of_uses = [share for share in of_uses if len(share)] or of_uses[:1]
+    return pd.concat(of_uses, ignore_index=True).astype({"dim": int, "bytes": int})
+
+
+def _of_full(changes: pd.DataFrame, full: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Changes from the full size as shares of it, run by run: a line for each value of `by`."""
+    full_scores = full.groupby("seed", dropna=False)["value"].mean().astype(float)
+    of_full = changes.astype(dict.fromkeys(POINT, float))
+    of_full[POINT] = 1 + of_full[POINT].div(of_full["seed"].map(full_scores), axis=0)
+    lines = []
+    for place, cell in of_full.groupby(by):
+        e = over_runs(cell)
+        point = dict(zip(POINT, (e.value, e.low, e.high), strict=True))
+        lines.append({**dict(zip(by, place, strict=True)), **point})
+    return pd.DataFrame(lines, columns=[*by, *POINT])
+
+
+def enough(kept: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
+    """The smallest dim, and its reducer, from which every size recorded keeps the target; the full
+    size always does.
+    """
+    lines = kept.groupby("reducer")
+    dims = {
+        str(name): smallest_sufficient(list(line["dim"]), list(line[bound]), target)
+        for name, line in lines
+    }
+    return min((dim, name) for name, dim in dims.items() if dim)
+
+
+def needed(kept: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
+    """A line per use and encoder, a column per share to keep: dims for sure, of PCA or the first;
+    dims as measured.
+    """
+    lines = []
+    for (use, encoder), of_encoder in kept.groupby(["use", "encoder"], sort=False):
+        line = {"use": str(use), "encoder": str(encoder)}
+        for target in keep:
+            (dim, reducer), (measured, other) = (
+                enough(of_encoder, target, bound) for bound in ("ci_low", "value")
+            )
+            how = "all" if dim == of_encoder["dim"].max() else reducer.split()[0]
+            less = f" ({other.split()[0]} {measured})" if measured < dim else ""
+            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def bits(coded: pd.DataFrame) -> pd.DataFrame:
+    """A line per way of `LADDER` to store a vector: bytes, code, and the shares of the full-size
+    score by use, in %.
+    """
+    scores = coded[
+        (coded["backbone"] == ENCODER) & coded["metric"].isin([metric for _, metric in USES])
+    ]
+    full = scores[scores["method"] == FULL_SIZE].set_index(["dataset", "metric"])
+    most = full["dim"].max() if len(full) else 0
+    whole = full.reset_index().assign(method="float32", setting=f"{FIRST}, bytes", bytes=4 * most)
+    lines = []
+    for level, dim in LADDER if len(full) else ():
+        reducer = FIRST if dim == most else PCA
+        way = (
+            pd.concat([scores, whole])
+            .query("method == @level and dim == @dim")
+            .set_index(["dataset", "metric"])
+        )
+        way = way[way["setting"].str.match(rf"{reducer}, [\d, ]*bytes")]
+        share = {
+            USES[task]: f"{100 * value / full['value'][task]:.1f}"
+            for task, value in way["value"].items()
+        }
+        if share:
+            code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
+            lines.append({"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code, **share})
+    return (
+        pd.DataFrame(lines, columns=["bytes", "code", *USES.values()])
+        .dropna(axis=1, how="all")
+        .fillna(MISSING)
+    )
+
+
+def statement(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
+    """The answer in two sentences, from `shares` of `ENCODER` and `bits`."""
+    if kept.empty or ways.empty:
+        return "No rows are recorded."
+    full = int(kept["dim"].max())
+    half = 100 * kept.query("reducer == @PCA and dim == @full // 2").set_index("use")[POINT]
+    *scores, neighbours = (f"{half['value'][use]:.0f} %" for use in USES.values())
+    sure = "{:.0f}, {:.0f} and {:.0f} %".format(*half["ci_low"][list(USES.values())[:3]] // 1)
+    byte, floats = (
+        ways.set_index("code").loc[code]
+        for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}")
+    )
+    first, second = (
+        "{}, {} and {} %".format(*(way[u] for u in USES.values() if u in ways))
+        for way in (byte, floats)
+    )
+    return (
+        f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA, and it keeps {scores[0]} of "
+        f"its similarity score, {scores[1]} of its classification accuracy and {scores[2]} of its "
+        f"retrieval score, but only {neighbours} of the ten nearest neighbours. By the low ends of "
+        f"their 95 % intervals the three scores keep {sure} for sure. "
+        f"Bits are cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} "
+        f"numbers of one byte keep {first} of similarity, retrieval and neighbours, and "
+        f"{full // 4} of four bytes {second}."
+    )
+
+
+def write_readme_figure(path: Path | None = None) -> Path:
+    """The share of the full-size score by bytes of a vector, with fewer dimensions and with fewer
+    bits, where the README shows it, or at another path.
+    """
+    coded = recorded_rows("beyond_quantisation")
+    dims = shares(reduced_rows(), coded)
+    full = int(dims["dim"].max())
+    way = "reducer == @PCA or dim == @full"
+    dims = dims.query(way).assign(bytes=4 * dims["dim"], way="fewer dimensions")
+    codes = stored(coded).query("dim == @full and reducer == @FIRST and code in @WHOLE_CODES")
+    codes = pd.concat([codes, dims[dims["dim"] == full]])
+    codes = codes[codes["use"].isin(stored(coded)["use"])].assign(way="fewer bits")
+    drawn = pd.concat([dims, codes]).query("bytes >= 48")
+    figure = curves(
+        drawn.assign(kind="recorded", dim=drawn["bytes"].astype(int)),
+        color="use",
+        panel="way",
+        order=list(USES.values()),
+        levels=pd.DataFrame([{"value": 95.0, "label": "95 %"}]),
+        ylabel="share of full size, %",
+        xlabel="bytes a vector",
+        share=True,
+    )
+    figure.alt = (
+        f"Share of its full-size score that {ENCODER} keeps with fewer dimensions and with fewer "
+        "bits, against bytes a vector"
+    )
+    path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
+    write_text(path, figure.svg())
+    return path
+
+
+if __name__ == "__main__":
+    write_readme_figure()

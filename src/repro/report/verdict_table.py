@@ -1,0 +1,168 @@
+"""Claims as lines that open: the verdict, the number that decides as words and drawn, and all that
+was measured.
+"""
+
+from html import escape
+from math import inf, isnan, nan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.report.claims import pages_of
+from repro.report.scorecard import decisive, scorecard
+from repro.report.tables import MISSING, Shown, between, nothing, show, to_myst, verdict_pill
+from repro.report.verdict import MEANING, NOT_SEEN, ON_GENERATED, OUTCOMES, SILENT, TESTABLE
+
+POINT = ["value", "low", "high"]
+# A measurement's side, by the claimed one
+LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}
+WIDEST = 4  # Times the number's distance from the null: as far as a whisker is drawn
+
+
+def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> Shown:
+    """A line per claim of the scorecard: verdict, statement, the number that decides; all that was
+    measured on a click.
+
+    Below stands what the words mean, and how many measurements on generated text lie to the claimed
+    side of the null.
+    """
+    if verdicts.empty:
+        return nothing("no claim can be judged from these rows")
+    exact = verdicts["low"] == verdicts["high"]
+    verdicts = verdicts.astype({"paper": float, "null": float}).assign(
+        low=verdicts["low"].mask(exact)
+    )
+    if card is None:
+        card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id")
+        elsewhere = card["claim_id"].map(pages_of) > 1
+        card["statement"] += np.where(elsewhere, " (this page's part)", "")
+    lines = [
+        _claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id])
+        for claim in card.itertuples()
+    ]
+    outcomes = [
+        o
+        for o in OUTCOMES
+        if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED
+    ]
+    on_generated = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
+    side = (
+        np.sign(on_generated["paper"] - on_generated["null"])
+        .replace(0, nan)
+        .fillna(on_generated["direction"].astype(float))
+    )
+    moved = on_generated["verdict"].map({"up": 1, "down": -1, "unclear": 0}).astype(float)
+    lean = (moved * side.astype(float)).map(LEANS).value_counts()
+    built = ", ".join(f"{words} {n}" for words, n in lean.items())
+    built = built and f"This build, generated text: {built}."
+    legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in outcomes)
+    html = "".join(line.html for line in lines) + f'<p class="built">{built}</p>'
+    html += (
+        "<details class='folded'><summary>Verdicts</summary><ul "
+        f"class='verdict-legend'>{legend}</ul></details>"
+    )
+    plain = [*(line.markdown for line in lines), built, *(f"- {o}: {MEANING[o]}" for o in outcomes)]
+    return Shown(f'<div class="claims">{html}</div>', "\n".join(plain))
+
+
+def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
+    """One claim, with what was measured of it."""
+    recorded = parts[parts["kind"] == "recorded"]
+    silent = len(recorded) > 0 and claim.recorded in SILENT
+    deciding = parts.iloc[:0] if silent else decisive(recorded, claim.network)
+    deciding = parts if deciding.empty and not silent else deciding
+    value = beside_printed(deciding.iloc[0]) if len(deciding) else ""
+    drawn = whisker(deciding.iloc[0]) if len(deciding) else ""
+    measured = deciding["what"].iloc[0] if len(deciding) else ""
+    rests = "; ".join(filter(None, (measured, claim.rests)))
+    likely = claim.why.removeprefix("likely reason: ") if claim.recorded in NOT_SEEN else ""
+    reason = f" ({likely})" if likely else ""
+    kind = TESTABLE[claim.testable]
+    table = pd.DataFrame({"verdict": parts["verdict"], "numbers": parts["kind"]})
+    table["measured"] = parts["what"].where(
+        parts["why"] == "", parts["what"] + " – " + parts["why"]
+    )
+    speakers = zip(parts["network"], parts["seeds"], strict=True)
+    table["network"] = [
+        f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers
+    ]
+    table["printed"] = [between(number, nan, nan) for number in parts["paper"]]
+    table["value"] = [told_number(part) for _, part in parts.iterrows()]
+    table["unit"] = parts["unit"].to_list()
+    # They are of different cells; nobody is told them as the interval of the number shown
+    table["ends of all"] = [
+        between(*part[list(POINT)]).partition(" ")[2] if part["extreme"] else ""
+        for _, part in parts.iterrows()
+    ]
+    page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
+    live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
+    html = (
+        f'<details class="claim" data-document="{escape(claim.paper)}" '
+        f'data-verdict="{escape(claim.recorded)}">'
+        f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
+        f'<span class="claim-said">{escape(claim.statement)}</span> '
+        f'<span class="claim-value">{drawn} {value}'
+        f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
+        f"<p>{escape(f'{claim.claim_id}, {claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
+        f"{show(table).html}</details>"
+    )
+    lines = [
+        f"- **{claim.recorded}**{reason} {claim.claim_id}: {claim.statement} {value}",
+        *([f"  {rests}"] if rests else []),
+    ]
+    return Shown(html, "\n".join([*lines, f"\n{to_myst(table)}\n"]))
+
+
+def told_number(part: pd.Series) -> str:
+    """A number with its interval; of the smallest or largest of several, whose ends come from
+    different cells, only the end that decides, and of the farthest how far either way it may be.
+    """
+    value, low, high, null = part[[*POINT, "null"]].astype(float)
+    if not part["extreme"] or isnan(low):
+        return between(value, low, high)
+    alone = between(value, nan, nan)
+    if part["test"] == "sameness":
+        return f"{alone}, up to ±{between(max(-low, high), nan, nan)}"
+    if high <= null:
+        return f"{alone}, ≤ {between(high, nan, nan)}"
+    return f"{alone}, ≥ {between(low, nan, nan)}" if low > null else between(value, low, high)
+
+
+def beside_printed(part: pd.Series) -> str:
+    """A number with its interval and unit, and the printed one if there is one."""
+    number = f"{told_number(part)} {part['unit']}"
+    if pd.isna(part["value"]):
+        return ""
+    if pd.isna(part["paper"]):
+        return number
+    return f"{number}; printed {between(part['paper'], nan, nan)}"
+
+
+def whisker(part: pd.Series) -> str:
+    """A number as a dot, its interval as a line, the null as an upright and the printed number as a
+    hollow dot.
+
+    An interval much wider than its number is far from the null leaves the drawing in an arrow.
+    """
+    value, low, high, null, paper = part[[*POINT, "null", "paper"]].astype(float)
+    if isnan(value):
+        return ""
+    if part["extreme"] and part["test"] == "sameness":  # How far it may be either way
+        low, high = min(low, -high), max(high, -low)
+    numbers = [value - null, paper - null, 1e-9]
+    near = np.nanmax(np.abs([*numbers, np.nanmin(np.abs([low - null, high - null, inf]))]))
+    near = min(near, WIDEST * np.nanmax(np.abs(numbers)))
+    far = np.nanmax(np.abs([low - null, high - null, near]))
+    reach = min(far, WIDEST * near)
+    x = {
+        name: 60 + 54 * float(np.clip((number - null) / reach, -1, 1))
+        for name, number in (("value", value), ("low", low), ("high", high), ("paper", paper))
+    }
+    line = "" if isnan(low) else f'<path d="M{x["low"]:.1f} 8H{x["high"]:.1f}" stroke-width="2"/>'
+    left = '<path class="cut" d="M11 4L6 8L11 12" fill="none"/>' if low - null < -reach else ""
+    right = '<path class="cut" d="M109 4L114 8L109 12" fill="none"/>' if high - null > reach else ""
+    hollow = "" if isnan(paper) else f'<circle cx="{x["paper"]:.1f}" cy="8" r="4" fill="none"/>'
+    dot = f'<circle cx="{x["value"]:.1f}" cy="8" r="3.5" fill="currentColor"/>'
+    marks = f'<path class="null" d="M60 1V15"/>{line}{left}{right}{hollow}{dot}'
+    return f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>'
