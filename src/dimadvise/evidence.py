@@ -5,6 +5,7 @@ Each kind says in which folds its rows lie, so that no map has seen what it is j
 becomes of every item under a map (`outcomes`), from which scores and their bounds follow.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,8 +38,9 @@ LEARNT = (FOLDS / (FOLDS - 1)) ** 0.5
 """How much more than their items scores of a classifier vary: what it learnt varies too, and folds
 learn much alike.
 """
+TRIED = 500  # rows that tell penalties apart well enough
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
-"""C of the classifier, one of which is chosen for each size by rows that are not judged."""
+"""C of the classifier, one of which is chosen for each halving by rows that are not judged."""
 
 
 @dataclass(frozen=True)
@@ -201,8 +203,18 @@ class Classes(Evidence):
         fold = folds.fold_of(self.rows)
         right = np.empty((len(shortened.sizes), self.items))
         for (judged,) in self.splits(folds):
-            for place, X in enumerate(shortened.at_sizes(self.rows, (judged,))):
-                right[place, fold == judged] = self._told(X, fold, judged)
+            chosen_at, penalty = np.inf, math.nan
+            stored = shortened.at_sizes(self.rows, (judged,))
+            for place, (size, X) in enumerate(zip(shortened.sizes, stored, strict=True)):
+                # One scale for all columns: a penalty must not mean more for one size than another
+                spread = float(np.sqrt(X[fold != judged].var(axis=0).sum()))
+                scaled = (X / max(spread, 1e-12)).astype(np.float32)
+                # What serves best hardly changes between sizes, and takes most of the time to find
+                if 2 * size <= chosen_at:
+                    chosen_at, penalty = size, self._penalty(scaled, fold, judged)
+                learnt = (fold != judged)[None]
+                told = self._right(scaled, learnt, np.array([penalty]))
+                right[place, fold == judged] = told[0, fold == judged]
         return right
 
     def bounds(
@@ -215,28 +227,23 @@ class Classes(Evidence):
         """Accuracies (P,) and shares of the first."""
         return _mean_bounds(outcomes, folds.same_of(self.rows), confidence, wider=LEARNT)
 
-    def _told(self, X: Array, fold: Rows, judged: int) -> NDArray[np.bool_]:
-        """Which rows of a fold are told right; the penalty is the one that served best on each
-        other fold in turn.
+    def _penalty(self, X: Array, fold: Rows, judged: int) -> float:
+        """The penalty that serves best on other folds than the judged one in turn, of which a few
+        do if they are large.
         """
-        learnt = fold != judged
-        # one scale for all columns: a penalty must not mean more for one size than for another
-        X = (X / max(float(np.sqrt(X[learnt].var(axis=0).sum())), 1e-12)).astype(np.float32)
-        inner = [f for f in np.unique(fold).tolist() if f != judged]
-        members = np.repeat(np.stack([learnt & (fold != f) for f in inner]), len(PENALTIES), axis=0)
+        others, sizes = np.unique(fold[fold != judged], return_counts=True)
+        inner = others[np.cumsum(sizes) - sizes < TRIED].tolist()
+        learnt = np.stack([(fold != judged) & (fold != f) for f in inner])
+        members = np.repeat(learnt, len(PENALTIES), axis=0)
+        tried = self._right(X, members, np.tile(PENALTIES, len(inner)))
+        each = tried.reshape(len(inner), len(PENALTIES), -1)
+        served = sum(some[:, fold == f].sum(axis=1) for some, f in zip(each, inner, strict=True))
+        return float(PENALTIES[int(np.argmax(served))])
 
-        def right(members: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:
-            models = fit_logistic(X, self.labels, members, penalties, tolerance=1e-3, max_iter=200)
-            return np.asarray(models.predict(X) == self.labels)  # (models, n)
-
-        tried = right(members, np.tile(PENALTIES, len(inner))).reshape(
-            len(inner),
-            len(PENALTIES),
-            -1,
-        )
-        served = sum(each[:, fold == f].sum(axis=1) for each, f in zip(tried, inner, strict=True))
-        best = PENALTIES[[int(np.argmax(served))]]
-        return right(learnt[None], best)[0, fold == judged]
+    def _right(self, X: Array, members: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:
+        """Which rows each classifier tells right (K, n), learnt from its members (K, n)."""
+        models = fit_logistic(X, self.labels, members, penalties, tolerance=1e-3, max_iter=200)
+        return np.asarray(models.predict(X) == self.labels)
 
 
 @dataclass(frozen=True)
