@@ -41,9 +41,9 @@ class LogisticModels:
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Predicted class of every row under every model (K, n)."""
-        scores = _scores(with_intercept(X), self.weights)  # (n, K, outputs)
-        answers = scores.argmax(-1) if scores.shape[-1] > 1 else (scores[..., 0] > 0).astype(int)
-        return np.asarray(self.classes[answers.T])
+        scores = _scores(with_intercept(X), self.weights)
+        answers = scores.argmax(0) if len(scores) > 1 else (scores[0] > 0).astype(int)
+        return np.asarray(self.classes[answers])
 
 
 def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, seed: int) -> Array:
@@ -103,7 +103,7 @@ def fit_logistic(
     mean, axes, variances = _principal_axes(X)
     features = with_intercept((X - mean) @ axes)
     counts = members.sum(1)
-    share = np.ascontiguousarray((members / counts[:, None]).T, dtype=np.float32)  # (n, K)
+    share = (members / counts[:, None]).astype(np.float32)  # (K, n)
     decay = (1.0 / (np.asarray(penalties, np.float64) * counts)).astype(np.float32)
     outputs = 1 if len(classes) == 2 else len(classes)
     objective = _objective(features, target, share, decay, outputs)
@@ -143,9 +143,13 @@ def with_intercept(X: Array) -> Array:
 
 
 def _scores(features: Array, weights: Array) -> Array:
+    """Scores (outputs, K, n) of rows (n, size) under weights (K, size, outputs).
+
+    Rows come last: what is summed over outputs or rows then lies side by side in memory.
+    """
     models, size, outputs = weights.shape
-    flat = weights.transpose(1, 0, 2).reshape(size, models * outputs)
-    return np.asarray((features @ flat).reshape(len(features), models, outputs))
+    flat = np.ascontiguousarray(weights.transpose(2, 0, 1)).reshape(outputs * models, size)
+    return np.asarray(flat @ features.T).reshape(outputs, models, len(features))
 
 
 def _objective(
@@ -158,36 +162,37 @@ def _objective(
     """Of some models' flat weights (K, size) and their numbers: what is minimised (K,), and its
     gradient (K, size).
     """
+    true_class = target[None, None]  # (1, 1, n)
 
     def value_and_gradient(points: Array, active: Counts) -> tuple[Array, Array]:
         weights = points.reshape(len(active), -1, outputs)
-        scores = _scores(features, weights)  # (n, K, outputs)
+        scores = _scores(features, weights)
+        parts = share[active]  # (K, n)
         if outputs == 1:
-            second = target[:, None] == 1
-            margin = np.where(second, scores[..., 0], -scores[..., 0])
+            second = target == 1
+            margin = np.where(second, scores[0], -scores[0])
             small = np.exp(-np.abs(margin))
             losses = np.log1p(small) + np.maximum(-margin, 0)
             slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # Sigmoid of −margin
-            residual = np.where(second, -slope, slope)[..., None]
+            residual = (np.where(second, -slope, slope) * parts)[None]
         else:
-            scores -= scores.max(-1, keepdims=True)
-            rows = np.arange(len(scores))
-            true_scores = scores[rows, :, target]
-            np.exp(scores, out=scores)
-            total = scores.sum(-1)
+            scores -= scores.max(0)
+            true_scores = np.take_along_axis(scores, true_class, axis=0)[0]
+            residual = np.exp(scores, out=scores)
+            total = residual.sum(0)
             losses = np.log(total) - true_scores
-            residual = scores / total[..., None]
-            residual[rows, :, target] -= 1.0
-        residual = residual * share[:, active, None]
+            residual *= parts / total
+            true_residual = np.take_along_axis(residual, true_class, axis=0) - parts
+            np.put_along_axis(residual, true_class, true_residual, axis=0)
         penalised = weights.copy()
         penalised[:, -1] = 0.0
-        value = np.einsum("nk,nk->k", losses, share[:, active], dtype=np.float64)
+        value = np.einsum("kn,kn->k", losses, parts, dtype=np.float64)
         value += (
             0.5 * decay[active] * np.einsum("kdo,kdo->k", penalised, penalised, dtype=np.float64)
         )
-        flat = residual.reshape(len(residual), -1).astype(np.float32, copy=False)
-        gradient = (features.T @ flat).reshape(-1, len(active), outputs).transpose(1, 0, 2)
-        gradient = gradient + decay[active, None, None] * penalised
+        flat = residual.reshape(-1, len(features)).astype(np.float32, copy=False)
+        slopes = (flat @ features).reshape(outputs, len(active), -1)
+        gradient = slopes.transpose(1, 2, 0) + decay[active, None, None] * penalised
         return value, gradient.reshape(len(active), -1)
 
     return value_and_gradient
