@@ -26,11 +26,13 @@ from shown_code import on_page
 WALKING = Path(__file__).with_suffix(".js")
 NAMES = ("encoder", "use", "reducer", "code")
 TITLES = ["Encoder", "Use", "Reducer", "Numbers stored as", "Dimensions"]
-TITLES += ["Million vectors", "Budget, GB", "Price of a GB"]
+TITLES += ["Million vectors", "Index, bytes a vector", "Budget, GB", "Price of a GB"]
 HEADINGS = ["way", "bytes", "GB", "kept", "for sure", "neighbours"]
 NEIGHBOURS = "ten neighbours kept"
+CUT = "first columns"
 KEEP = (0.98, 0.57, 0.95)
 MILLIONS = ("1", "0.001", "12345.6", "", "-3")
+GRAPHS = ("0", "40", "128")
 BUDGETS = ("0.3", "0.05", "", "1000")
 NEAR = 0.06
 """Units of the drawing: its curves are written with one digit behind the point."""
@@ -51,10 +53,10 @@ def made_ways() -> list[Way]:
         "large": ((3, 24, 96, 384), (24, 384), (384,)),
     }
     uses = [("large", "search"), *product(sizes, (NEIGHBOURS, "similarity"))]
-    stored = [*product(("PCA", "cut"), ("float32", "int8")), ("PCA", "binary")]
+    stored = [*product(("PCA", CUT), ("float32", "int8")), ("PCA", "binary")]
     ways = []
     for (encoder, use), (reducer, code) in product(uses, stored):
-        if (encoder, use, reducer) == ("small", NEIGHBOURS, "cut"):
+        if (encoder, use, reducer) == ("small", NEIGHBOURS, CUT):
             continue
         for dim in rng.choice(sizes[encoder]):
             share = rng.choice((1.0, 0.99, 0.9995, 0.9125, 0.98765, 0.6875, 0.0004))
@@ -85,7 +87,7 @@ class Reader:
         start = self.recommended()
         self.chosen: dict[str, str] = {name: start[name] for name in NAMES}
         self.wished = start["dim"]
-        self.typed = {"millions": "10", "budget": "4", "price": ""}
+        self.typed = {"millions": "10", "graph": "128", "budget": "4", "price": ""}
         self.settle()
 
     @property
@@ -133,7 +135,7 @@ class Reader:
     def shown(self) -> Shows:
         """Everything the page shows."""
         way = min(self.line, key=lambda way: ratio(way["dim"], self.wished))
-        full = max(other["dim"] for other in self.ways if other["encoder"] == way["encoder"])
+        full = self.full_size(way)
         place = self.line.index(way)
         return {
             "offered": dict(self.offered),
@@ -148,19 +150,44 @@ class Reader:
         }
 
     def sentences(self, way: Way, full: int) -> list[list[str]]:
-        """The four answers."""
-        stored = f"{gigabytes(way['bytes'], self.millions)} ({way['bytes']:,} bytes a vector)"
-        whole = f"float32 × {full}: {gigabytes(4 * full, self.millions)}"
-        memory = f"{stored}; {whole}"
-        if positive(self.millions) == 0:
-            memory = "give a number of vectors above 0"
+        """The answers; where neighbours are the score they are told once."""
         kept = f"{percent(way['share'])} of the full size, for sure {percent(way['low'])}"
+        said = [["Score kept", kept]] if way["use"] != NEIGHBOURS else []
+        largest = self.line[-1]["dim"]
         return [
-            ["Score kept", kept],
+            *said,
             ["Neighbours kept", self.neighbours_of(way)],
-            ["Memory", memory],
-            ["First size that is sure to keep", "; ".join(map(self.first_sure, self.keep))],
+            ["Memory", self.memory(way, full)],
+            [
+                f"First size that is sure to keep, up to {largest}",
+                "; ".join(map(self.first_sure, self.keep)),
+            ],
         ]
+
+    def memory(self, way: Way, full: int) -> str:
+        """Of all vectors, of their index, and of both; and what full vectors take."""
+        if positive(self.millions) == 0:
+            return "give a number of vectors above 0"
+        stored = (
+            f"{gigabytes(way['bytes'], self.millions)} of vectors ({way['bytes']:,} bytes each)"
+        )
+        if self.graph:
+            index = gigabytes(self.graph, self.millions)
+            stored += f" and {index} of index: {gigabytes(self.held(way), self.millions)}"
+        return f"{stored}; float32 × {full}: {gigabytes(4 * full + self.graph, self.millions)}"
+
+    @property
+    def graph(self) -> int:
+        """Bytes of a vector's place in the index."""
+        return int(positive(self.typed["graph"]))
+
+    def held(self, way: Way) -> int:
+        """Bytes in memory for each vector."""
+        return int(way["bytes"]) + self.graph
+
+    def full_size(self, way: Way) -> int:
+        """The most dims recorded of a way's encoder."""
+        return max(other["dim"] for other in self.ways if other["encoder"] == way["encoder"])
 
     def neighbours_of(self, way: Way) -> str:
         """What the same vectors keep of the nearest neighbours."""
@@ -187,7 +214,7 @@ class Reader:
             return []
         fits = []
         for way in self.own():
-            if way["bytes"] * positive(self.millions) / 1000 <= positive(self.typed["budget"]):
+            if self.held(way) * positive(self.millions) / 1000 <= positive(self.typed["budget"]):
                 fits.append(way)
         return sorted(fits, key=lambda way: (-way["low"], -way["share"], way["bytes"]))[:5]
 
@@ -197,23 +224,25 @@ class Reader:
             told = "Give a number of vectors and a budget above 0: the five best ways are listed."
             return [told]
         if not self.fitting():
-            least = min(way["bytes"] for way in self.own())
+            least = min(map(self.held, self.own()))
             told = gigabytes(least, self.millions)
             return [f"Nothing recorded fits: the smallest way takes {told}."]
         budget = gigabytes(1000, self.typed["budget"])
-        lines: list[Any] = [f"The best ways within {budget}, by what they keep for sure", HEADINGS]
+        twice = self.chosen["use"] == NEIGHBOURS  # neighbours are what is kept
+        headings = HEADINGS[:-1] if twice else HEADINGS
+        lines: list[Any] = [f"The best ways within {budget}, by what they keep for sure", headings]
         for way in self.fitting():
             other = self.same_for_neighbours(way)
-            lines.append(
-                [
-                    f"{way['code']} × {way['dim']}, {way['reducer']}",
-                    f"{way['bytes']:,}",
-                    gigabytes(way["bytes"], self.millions).removesuffix(" GB"),
-                    percent(way["share"]),
-                    percent(way["low"]),
-                    percent(other["share"]) if other else "–",
-                ]
-            )
+            whole = way["reducer"] == CUT and way["dim"] == self.full_size(way)
+            cells = [
+                f"{way['code']} × {way['dim']}, {'as they are' if whole else way['reducer']}",
+                f"{way['bytes']:,}",
+                gigabytes(self.held(way), self.millions).removesuffix(" GB"),
+                percent(way["share"]),
+                percent(way["low"]),
+                percent(other["share"]) if other else "–",
+            ]
+            lines.append(cells[: len(headings)])
         return lines
 
     def link(self, way: Way) -> str:
@@ -227,7 +256,7 @@ class Reader:
         unsure = [place for place, way in enumerate(self.line) if way["low"] < target]
         first = max(unsure) + 1 if unsure else 0
         dims = [way["dim"] for way in self.line]
-        size = str(dims[first]) if first < len(dims) else f"none recorded up to {dims[-1]}"
+        size = str(dims[first]) if first < len(dims) else "none"
         return f"{plain(Decimal(str(target)) * 100)} %: {size}"
 
     def drawing(self, place: int, full: int) -> Shows:
@@ -307,6 +336,8 @@ def steps(reader: Reader, millions: Sequence[str], *, thorough: bool) -> Iterato
         yield [*going_to(way, reader), ("dim", str(place))]
         for number in millions:
             yield [("millions", number)]
+        for number in GRAPHS if millions else ():
+            yield [("graph", number)]
         for number in BUDGETS if millions else ():
             yield [("budget", number)]
             yield [("best", "1")]

@@ -162,17 +162,19 @@ def expected_words(chosen, dim, millions):
     def first(target):
         failing = max((way["dim"] for way in line if way["low"] < target), default=0)
         passing = [way["dim"] for way in line if way["dim"] > failing]
-        return min(passing, default=f"none recorded up to {full}")
+        return min(passing, default="none")
 
     def kept(way, what):
         return f"{100 * way['share']:.1f} % of {what}, for sure {100 * way['low']:.1f} %"
 
-    vector = f"{own['bytes']} bytes a vector"
-    return {
-        "Score kept": kept(own, "the full size"),
+    vectors = f"{size(own['bytes'])} of vectors ({own['bytes']} bytes each)"
+    both = f"{vectors} and {size(128)} of index: {size(own['bytes'] + 128)}"
+    sure = f"First size that is sure to keep, up to {line[-1]['dim']}"
+    score = {} if chosen["use"] == NEIGHBOURS else {"Score kept": kept(own, "the full size")}
+    return score | {
         "Neighbours kept": kept(near[0], "ten") if near else "not recorded",
-        "Memory": f"{size(own['bytes'])} ({vector}); float32 × {full}: {size(4 * full)}",
-        "First size that is sure to keep": "; ".join(f"{100 * t:g} %: {first(t)}" for t in KEEP),
+        "Memory": f"{both}; float32 × {full}: {size(4 * full + 128)}",
+        sure: "; ".join(f"{100 * t:g} %: {first(t)}" for t in KEEP),
     }
 
 

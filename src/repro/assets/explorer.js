@@ -6,7 +6,7 @@
   const neighbours = "ten neighbours kept";
   const names = ["encoder", "use", "reducer", "code"];
   const titles = { encoder: "Encoder", use: "Use", reducer: "Reducer", code: "Numbers stored as" };
-  const numbers = { millions: "Million vectors", budget: "Budget, GB", price: "Price of a GB" };
+  const numbers = { millions: "Million vectors", graph: "Index, bytes a vector", budget: "Budget, GB", price: "Price of a GB" };
   const lowest = Math.min(...keep);
   const control = {};
 
@@ -33,6 +33,7 @@
   const dimSaid = element("output", {}, slider.firstChild);
   for (const name in numbers) add(name, numbers[name], "input", { type: "number", min: 0, step: "any" });
   control.millions.value = 10;
+  control.graph.value = 128; // of an HNSW graph of 32 links
   control.budget.value = 4;
 
   const chart = element("div", { className: "explorer-chart" }, box);
@@ -75,7 +76,7 @@
     control.dim.value = line.indexOf(nearest);
     control.dim.setAttribute("aria-valuetext", nearest.dim + " dimensions");
     dimSaid.textContent = nearest.dim;
-    const full = Math.max(...ways.filter(way => way.encoder === nearest.encoder).map(way => way.dim));
+    const full = fullSize(nearest);
     tell(nearest, full);
     draw(nearest, full);
     list(nearest);
@@ -86,6 +87,9 @@
 
   const given = name => (Number(control[name].value) > 0 ? Number(control[name].value) : 0);
   const gigabytes = bytes => bytes * given("millions") / 1000;
+  const held = way => gigabytes(way.bytes + given("graph")); // in memory: the vector and its place in the index
+  const fullSize = way => Math.max(...ways.filter(other => other.encoder === way.encoder).map(other => other.dim));
+  const reduced = way => (way.reducer === "first columns" && way.dim === fullSize(way) ? "as they are" : way.reducer);
 
   function keptNeighbours(way) {
     return ways.find(other => other.use === neighbours &&
@@ -93,23 +97,29 @@
   }
 
   function firstSure(target) {
-    let first = "none recorded up to " + line[line.length - 1].dim;
+    let first = "none";
     for (let i = line.length - 1; i >= 0 && line[i].low >= target; i--) first = line[i].dim;
     return asked(target) + ": " + first;
   }
 
+  function memory(way, full) {
+    const size = bytes => short(gigabytes(bytes)) + " GB";
+    if (!given("millions")) return "give a number of vectors above 0";
+    const index = given("graph") ? ` and ${size(given("graph"))} of index: ${short(held(way))} GB` : "";
+    const stored = `${size(way.bytes)} of vectors (${way.bytes.toLocaleString("en")} bytes each)`;
+    return `${stored}${index}; float32 × ${full}: ${size(4 * full + given("graph"))}`;
+  }
+
   function tell(way, full) {
     const others = keptNeighbours(way);
-    const size = bytes => short(gigabytes(bytes)) + " GB";
-    const stored = ` (${way.bytes.toLocaleString("en")} bytes a vector); float32 × ${full}: `;
-    const memory = given("millions") ? size(way.bytes) + stored + size(4 * full) : "give a number of vectors above 0";
     const kept = (other, what) => `${percent(other.share)} of ${what}, for sure ${percent(other.low)}`;
+    const score = ["Score kept", kept(way, "the full size")];
     said.replaceChildren();
     for (const [term, text] of [
-      ["Score kept", kept(way, "the full size")],
+      ...(way.use === neighbours ? [] : [score]),
       ["Neighbours kept", others ? kept(others, "ten") : "not recorded"],
-      ["Memory", memory],
-      ["First size that is sure to keep", keep.map(firstSure).join("; ")],
+      ["Memory", memory(way, full)],
+      [`First size that is sure to keep, up to ${line[line.length - 1].dim}`, keep.map(firstSure).join("; ")],
     ]) {
       element("strong", { textContent: term }, said);
       element("span", { textContent: text }, said);
@@ -123,10 +133,10 @@
       return;
     }
     const own = ways.filter(way => way.encoder === chosen.encoder && way.use === chosen.use);
-    const fitting = own.filter(way => gigabytes(way.bytes) <= given("budget"));
+    const fitting = own.filter(way => held(way) <= given("budget"));
     fitting.sort((a, b) => b.low - a.low || b.share - a.share || a.bytes - b.bytes);
     if (!fitting.length) {
-      const least = short(gigabytes(Math.min(...own.map(way => way.bytes))));
+      const least = short(Math.min(...own.map(held)));
       element("p", { textContent: `Nothing recorded fits: the smallest way takes ${least} GB.` }, best);
       return;
     }
@@ -134,19 +144,20 @@
     element("caption", { textContent: `The best ways within ${short(given("budget"))} GB, by what they keep for sure` }, table);
     const price = given("price") ? ["price"] : [];
     const head = element("tr", {}, element("thead", {}, table));
-    for (const title of ["way", "bytes", "GB", ...price, "kept", "for sure", "neighbours"]) {
+    const last = chosen.use === neighbours ? [] : ["neighbours"];
+    for (const title of ["way", "bytes", "GB", ...price, "kept", "for sure", ...last]) {
       element("th", { textContent: title, scope: "col" }, head);
     }
     const body = element("tbody", {}, table);
     for (const way of fitting.slice(0, 5)) {
       const row = element("tr", {}, body);
-      const text = `${way.code} × ${way.dim}, ${way.reducer}`;
+      const text = `${way.code} × ${way.dim}, ${reduced(way)}`;
       const button = element("button", { type: "button", textContent: text }, element("td", {}, row));
       button.addEventListener("click", () => { wish = { ...way }; update(); });
       const others = keptNeighbours(way);
-      const cost = price.map(() => short(gigabytes(way.bytes) * given("price")));
-      const cells = [way.bytes.toLocaleString("en"), short(gigabytes(way.bytes)), ...cost];
-      for (const cell of [...cells, percent(way.share), percent(way.low), others ? percent(others.share) : "–"]) {
+      const cost = price.map(() => short(held(way) * given("price")));
+      const cells = [way.bytes.toLocaleString("en"), short(held(way)), ...cost, percent(way.share), percent(way.low)];
+      for (const cell of [...cells, ...last.map(() => (others ? percent(others.share) : "–"))]) {
         element("td", { textContent: cell, className: "number" }, row);
       }
     }
@@ -183,7 +194,7 @@
     const state = new URLSearchParams(location.hash.slice(1));
     for (const name of names) if (state.has(name)) wish[name] = state.get(name);
     if (Number(state.get("dim")) > 0 && Number.isFinite(Number(state.get("dim")))) wish.dim = Number(state.get("dim"));
-    for (const name in numbers) if (Number(state.get(name)) > 0) control[name].value = Number(state.get(name));
+    for (const name in numbers) if (state.get(name) && Number(state.get(name)) >= 0) control[name].value = Number(state.get(name));
     update();
   }
 
