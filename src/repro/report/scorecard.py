@@ -138,9 +138,10 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
     names.
 
     Beside the recorded one: the first network that says so (`network`), how many of those that can
-    bear on the claim do (`tally`), the `others`, the reason or what it would take (`why`; `briefly`), on
-    how much it rests (`rests`) and how likely it is by luck (`chance`). Generated text judges nothing.
-    Verdicts are those given, by default those that the build's pages left.
+    bear on the claim do (`tally`), the `others`, the reason or what it would take (`why`, in a few
+    words `briefly`), on how much it rests (`rests`) and how likely it is by luck (`chance`).
+    Generated text judges nothing. Verdicts are those given, by default those that the build's pages
+    left.
     """
     given = read_verdicts() if given is None else given
     card = claims().copy()

@@ -105,8 +105,8 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
-        f'<details class="claim" id="{escape(claim.claim_id)}" data-document="{escape(claim.paper)}" '
-        f'data-verdict="{escape(claim.recorded)}">'
+        f'<details class="claim" id="{escape(claim.claim_id)}" '
+        f'data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
         f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
         f'<span class="claim-said"><span class="claim-id">{escape(claim.claim_id)}</span> '
         f"{escape(claim.statement)}</span> "
