@@ -2,8 +2,10 @@
 `deck.html`.
 
 A slide has a page's title, first paragraph and first figure, with the paragraph that follows the
-figure as caption: what the build executed and rendered. Figures are inside the file, so that it can
-be sent and shown without a network.
+figure as caption: what the build executed and rendered. Of a long paragraph the first sentences
+stand on it, the others below, as notes that open. A page that comes with a question has a slide
+before its own that only asks. Figures are inside the file, so that it can be sent and shown without
+a network.
 """
 
 import base64
@@ -15,6 +17,7 @@ from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
 OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
+MOST_WORDS = 25  # of a paragraph on a slide, as whole sentences
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 STYLE = """
 :root { color-scheme: light dark; }
@@ -38,9 +41,14 @@ figcaption, footer { color: var(--quiet); font-size: 0.8em; }
 footer { border-top: 1px solid var(--line); padding-top: 0.6vh; }
 footer { display: flex; justify-content: space-between; }
 a { color: inherit; }
+.notes { color: var(--quiet); font-size: 0.8em; }
+.asks { justify-content: center; text-align: center; font-size: 1.6em; }
 @media (min-width: 701px), print {
   .tall { display: grid; grid-template: auto 1fr auto / 2fr 3fr; column-gap: 2vw; }
   .tall header, .tall footer { grid-column: 1 / -1; }
+  .tall { grid-template-rows: auto auto 1fr auto; }
+  .tall figure { grid-area: 2 / 2 / 4 / 3; }
+  .tall .notes { grid-area: 3 / 1; }
 }
 .tall img { height: 72vh; }
 @media (max-width: 700px) { img, .tall img { height: auto; } section { padding: 1.2rem; } }
@@ -73,6 +81,20 @@ def words(tag: Tag | None) -> str:
     return tag.decode_contents().strip() if tag else ""
 
 
+def said_and_noted(paragraph: str) -> tuple[str, str]:
+    """The first sentences of a paragraph, as many as a slide has room for, and the others."""
+    sentences = re.split(r"(?<=[.!?]) (?=[A-Z<(])", " ".join(paragraph.split()))
+    kept = 1
+    while kept < len(sentences) and len(" ".join(sentences[: kept + 1]).split()) <= MOST_WORDS:
+        kept += 1
+    return " ".join(sentences[:kept]), " ".join(sentences[kept:])
+
+
+def question(asked: str, number: int) -> str:
+    """A slide that only asks, before the one that answers."""
+    return f'<section id="question-{number}" class="asks"><p>{escape(asked)}</p></section>'
+
+
 def slide(page: Path, name: str, number: int, count: int) -> str:
     """One page as a slide; without a figure if it has none."""
     whole = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
@@ -100,17 +122,27 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
         f'<footer><a href="{escape(name)}.html">{escape(name)}</a><span>{number} '
         f"of {count}</span></footer>"
     )
+    text, notes = said_and_noted(words(said))
+    noted = f'<details class="notes"><summary>Notes</summary>{notes}</details>' if notes else ""
     head = f"<header><span>{words(part)}</span><h2>{words(article.h1)}</h2></header>"
     return (
         f'<section id="slide-{number}" '
-        f'class="{shape}">{head}<p>{words(said)}</p>{drawn}{foot}</section>'
+        f'class="{shape}">{head}<p>{text}</p>{drawn}{noted}{foot}</section>'
     )
 
 
-def write(html: Path, names: list[str], title: str, language: str = "en") -> None:
-    """Write `deck.html` beside the pages; one that is not rendered has no slide."""
-    names = [name for name in names if (html / f"{name}.html").is_file()]
-    slides = [slide(html / f"{name}.html", name, i, len(names)) for i, name in enumerate(names, 1)]
+def write(html: Path, listed: list[str | dict[str, str]], title: str, language: str = "en") -> None:
+    """Write `deck.html` beside the pages: names, or names with a question; one that is not rendered
+    has no slide.
+    """
+    named: dict[str, str] = {}
+    for entry in listed:
+        named |= {entry: ""} if isinstance(entry, str) else entry
+    named = {name: asked for name, asked in named.items() if (html / f"{name}.html").is_file()}
+    slides = []
+    for number, (name, asked) in enumerate(named.items(), 1):
+        slides += [question(asked, number)] if asked else []
+        slides.append(slide(html / f"{name}.html", name, number, len(named)))
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     )

@@ -1,5 +1,6 @@
 """What the recorded rows say without a build: verdicts, and lines of an experiment."""
 
+import ast
 import re
 
 import pytest
@@ -9,8 +10,9 @@ from repro import paths
 from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines
 from repro.report import scorecard, speakers
-from repro.report.claims import lift_of, record_of
-from repro.report.verdict import NOT_SEEN, SEEN_AGAIN, Measurement
+from repro.report.claims import lift_of, record_of, table
+from repro.report.tables import show
+from repro.report.verdict import NOT_SEEN, SEEN_AGAIN, SILENT, Measurement
 from repro.report.verdict_frames import verdict_frame, write_verdicts
 from repro.rows import make_rows, recorded_rows, results_folder
 
@@ -26,7 +28,7 @@ def test_recorded_verdicts_are_printed_without_a_build(verdicts, monkeypatch):
     (line,) = [line for line in lines if line.startswith("PROP-T-2")]
     assert "recorded: answered" in line and "live:" not in line
     assert "no book is built here: `make book`" in lines[-1]
-    assert re.findall(r"PROP-\S+", recorded.decided("proposal").markdown) == ["PROP-T-2:"]
+    assert re.findall(r"PROP-\S+", recorded.spoken_of("proposal").markdown) == ["PROP-T-2:"]
     fields = {"seeds": 3, "what": "gain", "network": "all-MiniLM-L6-v2", "testable": "question"}
     measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, **fields)
     write_verdicts("page", verdict_frame("live", [measured]))
@@ -108,6 +110,59 @@ def test_a_printed_size_is_never_found_where_the_interval_does_not_hold_it(of_ro
     found = seen["paper"].astype(float).between(seen["low"], seen["high"])
     assert len(seen) and not (seen["verdict"].eq("holds here") & ~found).any()
     assert not (of_rows["verdict"] == "does not hold here").any()
+
+
+def test_a_headline_that_nobody_can_tell_says_why_and_its_interval_bears_that_out(of_rows):
+    card = scorecard.scorecard(of_rows)
+    lines = card[card["recorded"] == "cannot tell"]
+    assert len(lines) and lines["briefly"].all()
+    for line in lines.itertuples():
+        part = scorecard.decisive(of_rows[of_rows["claim_id"] == line.claim_id], line.network)
+        low, high, null = part.iloc[0][["low", "high", "null"]].astype(float)
+        holds = re.fullmatch(r"interval holds (\S+)", line.briefly)
+        if holds:
+            assert low <= null <= high, line.claim_id
+            assert float(holds[1].replace("−", "-")) == pytest.approx(null, rel=0.01)
+        elif line.briefly.startswith("not sure among"):
+            assert not low <= null < high, line.claim_id
+
+
+def test_a_statement_stands_with_its_verdict_and_the_reason_in_a_few_words(of_rows):
+    said = {"1": {"WANG-F3-1": "harms", "WANG-T1-3": "gains"}, "2": {"ZHANG-S42-2": "is better"}}
+    found = recorded.stated(said, of_rows, of="claim")
+    assert list(found["claim"]) == ["1", "", "2"], "a claim heads its first line alone"
+    assert list(found["it says"]) == ["harms", "gains", "is better"]
+    card = scorecard.scorecard(of_rows).set_index("claim_id")
+    assert list(found["verdict"].str.partition(" (")[0]) == list(
+        card.loc[["WANG-F3-1", "WANG-T1-3", "ZHANG-S42-2"], "recorded"]
+    )
+    gains = found.iloc[1]
+    assert gains["verdict"] == "cannot tell (interval holds 0)"
+    assert "mean gain of step" in gains["measured"] and "; printed 1.79" in gains["measured"]
+    assert found.iloc[2]["measured"] == "–" == found.iloc[2]["networks"]
+    shown = show(found).html
+    assert '<span class="verdict-cannot-tell">cannot tell</span> (interval holds 0)</td>' in shown
+
+
+def test_a_chapter_lists_open_statements_behind_those_that_are_decided():
+    """Those that nothing at hand can speak of are on the scorecard alone."""
+    shown = recorded.spoken_of("sbertlp").html
+    words = re.findall(r'data-verdict="([^"]+)"', shown)
+    open_ones = words.count("cannot tell")
+    assert 0 < open_ones < len(words) and words[-open_ones:] == ["cannot tell"] * open_ones
+    assert not {*SILENT} & {*words}
+
+
+def test_every_main_statement_of_a_chapter_is_a_claim_of_its_document():
+    for name in ("wang", "zhang", "sbertlp", "ese"):
+        text = (paths.project_root() / "book" / f"{name}.md").read_text(encoding="utf-8")
+        main = re.search(r"^MAIN = (\{.*?^\})", text, re.M | re.S)
+        statements = ast.literal_eval(main[1])
+        claims = re.search(r"## What the paper claims\n(.*?)\nOf each", text, re.S)[1]
+        numbered = re.findall(r"^(\d)\. ", claims, re.M)
+        assert list(statements) == numbered, name
+        for claim in (claim for listed in statements.values() for claim in listed):
+            assert claim in table(name)["claims"], claim
 
 
 def test_the_front_page_has_the_sentence_of_the_recorded_rows(of_rows):

@@ -103,7 +103,7 @@ SILENT = [
     (
         Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, paper=4.0),
         "cannot tell",
-        "surely not the printed 4",
+        "sign open: 1.00 (−1.00 to 3.00); the printed 4 is excluded",
     ),
     (
         Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, item_error=1.0),
@@ -172,6 +172,42 @@ SILENT = [
         "",
     ),
 ]
+
+
+# What stands beside a verdict in a headline
+BRIEF = [
+    (Measurement("X", "effect", 1, 0.5, 1.5), ""),
+    (Measurement("X", "effect", -1, -1.5, -0.5, likely="training"), "training"),
+    (Measurement("X", "effect", 1, 0.5, 1.5, unknown="needs dev"), "a run is missing"),
+    (Measurement("X", "effect", 1, nan, nan), "too few seeds"),
+    (Measurement("X", "effect", 1, -1, 3), "interval holds 0"),
+    (Measurement("X", "effect", -1, -3, 1, null=-1.5), "interval holds −1.5"),
+    (Measurement("X", "ratio", 1.0, 0.66, 1.52, null=1.0), "interval holds 1"),
+    (Measurement("X", "sameness", 0.5, -0.5, 1.5), "interval leaves ±1"),
+    (Measurement("X", "effect", -1, -1.9, -0.1, seed_sd=0.0, parts=4), "not sure among 4 parts"),
+    (
+        Measurement("X", "effect", 1, 0.1, 1.9, seed_sd=0.0, networks=4),
+        "not sure among 4 networks",
+    ),
+]
+
+
+@pytest.mark.parametrize(("measurement", "briefly"), BRIEF)
+def test_a_headline_says_in_a_few_words_why_nobody_can_tell(measurement, briefly):
+    assert measurement.briefly == briefly
+
+
+def test_a_size_that_is_excluded_is_said_beside_what_is_open():
+    """What it would take to see it is of no use; where the side is told alone, that stays said."""
+    beside = {"null": 64.3, "paper": 71.4, "item_error": 9.0, "seeds": 3}
+    open_side = Measurement("X", "effect", 50.0, 30.0, 68.0, **beside)
+    assert open_side.why == (
+        "side of 64.3 open: 50.00 (30.00 to 68.00); the printed 71.4 is excluded"
+    )
+    alone = Measurement("X", "effect", 1, 0.1, 1.9, seed_sd=0.0, networks=4, paper=2.5)
+    assert alone.why == "holds alone, not among 4 networks; the printed 2.5 is excluded"
+    below = Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, paper=-2.0)
+    assert below.why.endswith("the printed −2 is excluded")
 
 
 @pytest.mark.parametrize(("measurement", "verdict", "why"), SILENT)

@@ -28,6 +28,8 @@ def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_cli
     assert "not seen here" in line and "−4.00 [−5.00, −3.00] points; printed 2.50" in line
     decides = parts[[part.value for part in parts].index(-4.0)].what
     assert f"{decides}; 1 of 3 parts" in line, "a line says what its number is of"
+    assert '<details class="claim" id="ESE-T1-1"' in line and ">ESE-T1-1</span>" in line
+    assert all(said in shown.html and said in shown.markdown for said in ("up to ±", "end that"))
     assert "3.00 [" not in line and "1 of 3 parts, 3 seeds, 1 of 1 network" in line
     assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
     unprinted = verdict_frame("recorded", [replace(part, paper=None) for part in built])

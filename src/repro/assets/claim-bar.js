@@ -20,4 +20,11 @@
   said.setAttribute("aria-live", "polite");
   bar.append(said);
   show();
+  // An address that ends in a claim's id opens it.
+  function open() {
+    const named = claims.find(claim => "#" + claim.id === location.hash);
+    if (named) { named.open = true; named.scrollIntoView(); }
+  }
+  addEventListener("hashchange", open);
+  open();
 })();

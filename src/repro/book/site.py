@@ -187,6 +187,9 @@ def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
     config |= {"execute": {"execute_notebooks": "off"}, "exclude_patterns": []}
     carried = {tree / "_config.yml": yaml.safe_dump(config, allow_unicode=True).encode()}
     carried[tree / "_toc.yml"] = (root / "_toc.yml").read_bytes()
+    citation = root / "CITATION.cff"  # A page shows it
+    if citation.is_file():
+        carried[tree / citation.name] = citation.read_bytes()
     for folder, pattern in CARRIED.items():
         for source in (root / folder).rglob(pattern):
             if source.is_file() and "__pycache__" not in source.parts:

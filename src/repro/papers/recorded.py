@@ -2,7 +2,7 @@
 compare`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
@@ -14,11 +14,11 @@ from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import OfExperiment, folded
-from repro.report.scorecard import counts, scorecard
-from repro.report.tables import KINDS, Shown, paper_values
+from repro.report.scorecard import counts, decisive, scorecard
+from repro.report.tables import KINDS, MISSING, Shown, paper_values, show
 from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
-from repro.report.verdict_table import verdict_table
+from repro.report.verdict_table import beside_printed, verdict_table
 from repro.rows import recorded_rows, results_folder
 from repro.types import InputError, choices
 
@@ -69,17 +69,68 @@ def recorded_verdicts(document: str = "") -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def decided(document: str) -> Shown:
-    """The claims of a document, by the beginning of its experiments, that recorded rows decide: a
-    line each.
+def spoken_of(document: str) -> Shown:
+    """The claims of a document, by the beginning of its experiments, that recorded rows speak of: a
+    line each, those that no network can tell last.
     """
     verdicts = recorded_verdicts(document).assign(page="")
     card = scorecard(verdicts)
-    card = card[~card["recorded"].isin(["cannot tell", *SILENT])]
+    card = card[~card["recorded"].isin(SILENT)]
+    places = [*(word for word in OUTCOMES if word != "cannot tell"), "cannot tell"]
     return verdict_table(
         verdicts,
-        card.sort_values("recorded", key=lambda words: words.map(OUTCOMES.index)),
+        card.sort_values("recorded", key=lambda words: words.map(places.index), kind="stable"),
     )
+
+
+def chapter_verdicts(document: str, statements: Mapping[str, Mapping[str, str]]) -> Shown:
+    """The claims of a document as its chapter numbers them, with the verdicts of the statements
+    that each of them makes; see `stated`.
+    """
+    found = stated(statements, recorded_verdicts(document), of="claim")
+    found = found[["claim", "it says", "verdict", "measured", "network"]]
+    return show(found, caption="recorded: the claims above, and what decides them")
+
+
+def stated(
+    statements: Mapping[str, Mapping[str, str]],
+    verdicts: pd.DataFrame,
+    of: str,
+) -> pd.DataFrame:
+    """A line per statement: in whose words, the part that decides it with its number, the network,
+    how many of the networks named for it say so, and the verdict with its reason in a few words.
+
+    Args:
+        statements: by what they are of, which heads its first line alone, claims and their words.
+        verdicts: of recorded rows, as `recorded_verdicts` gives them.
+        of: heading of what they are of, such as "document".
+    """
+    card = scorecard(verdicts.assign(page="")).set_index("claim_id")
+    lines = []
+    for owner, listed in statements.items():
+        for claim, words in listed.items():
+            told = card.loc[claim]
+            parts = decisive(verdicts[verdicts["claim_id"] == claim], told["network"])
+            measured = MISSING
+            if len(parts) and told["recorded"] not in SILENT:
+                said = str(parts.iloc[0]["what"])
+                for named in (f"{told['network']}: ", f"{told['network']}, "):
+                    said = said.replace(named, "")
+                measured = f"{said}: {beside_printed(parts.iloc[0])}"
+            reason = f" ({told['briefly']})" if told["briefly"] else ""
+            lines.append(
+                {
+                    of: owner,
+                    "it says": words,
+                    "measured": measured,
+                    "network": told["network"] or MISSING,
+                    "networks": told["tally"] or MISSING,
+                    "verdict": f"{told['recorded']}{reason}",
+                }
+            )
+    found = pd.DataFrame(lines)
+    found[of] = found[of].mask(found[of].duplicated(), "")
+    return found
 
 
 def scorecard_lines() -> Iterator[str]:

@@ -30,6 +30,7 @@ class Told:
     tally: str = ""  # How many of those that can bear on it say so
     others: str = ""  # What the rest say
     why: str = ""
+    briefly: str = ""  # The same in a few words
 
 
 def heard(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
@@ -71,27 +72,30 @@ def told(claim: str, parts: pd.DataFrame) -> Told:
     speaking = {name: word for name, word in said.items() if word not in SILENT}
     seen = [name for name, word in speaking.items() if word in SEEN_AGAIN]
     not_seen = [name for name, word in speaking.items() if word in NOT_SEEN]
-    lacking = ""
+    lacking = missing = ""
     if record["testable"] == "only that network":
         present = {one for name in speaking for one in short_names(name)}
         absent = [name for name in record["judges"] if name not in present]
         lacking = f"needs {' and '.join(absent)}" if absent else ""
+        missing = f"{len(absent)} networks are missing" if absent[1:] else "a network is missing"
         seen = [] if not_seen else seen
     if seen and not_seen:
         word, first = "split", seen[0]
         why = f"{', '.join(seen)} for it, {', '.join(not_seen)} against it"
+        briefly = ""
     elif seen and lacking:
-        word, first, why = "cannot tell", seen[0], lacking
+        word, first, why, briefly = "cannot tell", seen[0], lacking, missing
     else:
         word = together_of(list(speaking.values()) or list(said.values()))
         first = next((name for name in said if said[name] == word), "")
         why = lacking if word in SILENT and lacking else reason_of(parts, first, word)
+        briefly = reason_of(parts, first, word, "briefly")
     agreeing = seen if word in ("split", *SEEN_AGAIN) else not_seen if word in NOT_SEEN else []
     if word in ("cannot tell", "answered"):
         agreeing = [name for name in speaking if speaking[name] == word] or seen
     tally = f"{len(agreeing)} of {len(speaking)}" if speaking else ""
     others = [f"{name}: {outcome}" for name, outcome in said.items() if name != first]
-    return Told(word, first, tally, "; ".join(others), why)
+    return Told(word, first, tally, "; ".join(others), why, briefly)
 
 
 def together_of(words: Sequence[Outcome]) -> Outcome:
@@ -105,13 +109,13 @@ def together_of(words: Sequence[Outcome]) -> Outcome:
     return worst(deciding) if deciding else next(iter(words), "not attempted")
 
 
-def reason_of(parts: pd.DataFrame, network: str, word: Outcome) -> str:
-    """What stands beside a verdict on a network, the most telling first; of one without any, what
-    stands beside any part.
+def reason_of(parts: pd.DataFrame, network: str, word: Outcome, told_in: str = "why") -> str:
+    """What stands beside a verdict on a network, the most telling first, as the column `told_in`
+    has it; of one without any, what stands beside any part.
     """
     own = decisive(parts, network)
     own = own if len(own) else parts[parts["verdict"] == word]
-    return next((reason for reason in own["why"] if reason), "")
+    return next((reason for reason in own[told_in] if reason), "")
 
 
 def decisive(parts: pd.DataFrame, network: str) -> pd.DataFrame:
@@ -134,9 +138,10 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
     names.
 
     Beside the recorded one: the first network that says so (`network`), how many of those that can
-    bear on the claim do (`tally`), the `others`, the reason or what it would take (`why`), on how
-    much it rests (`rests`) and how likely it is by luck (`chance`). Generated text judges nothing.
-    Verdicts are those given, by default those that the build's pages left.
+    bear on the claim do (`tally`), the `others`, the reason or what it would take (`why`, in a few
+    words `briefly`), on how much it rests (`rests`) and how likely it is by luck (`chance`).
+    Generated text judges nothing. Verdicts are those given, by default those that the build's pages
+    left.
     """
     given = read_verdicts() if given is None else given
     card = claims().copy()
@@ -148,7 +153,7 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
         said = [told(claim, parts) for claim, parts in pairs]
         card[kind] = [one.verdict for one in said]
         if kind == "recorded":
-            for column in ("network", "tally", "others", "why"):
+            for column in ("network", "tally", "others", "why", "briefly"):
                 card[column] = [getattr(one, column) for one in said]
             rested = [rests_on(one, parts) for one, (_, parts) in zip(said, pairs, strict=True)]
             card["rests"], card["chance"] = zip(*rested, strict=True)

@@ -89,15 +89,12 @@ def above_words(m: Measurement, known: Known) -> str:
     floor = full_size_scores().get(BASELINES["tfidf"], nan)
     scores = {name: known.scores.get(name) for name in m.network.split(", ")}
     said = [
-        f"{name} has {score:.1f}"
+        f"{name} scores {score:.1f}"
         for name, score in scores.items()
         if score is not None and score <= floor
     ]
-    return (
-        f"a full-size score on STS-B above counted words' {floor:.1f}: {', '.join(said)}"
-        if said
-        else ""
-    )
+    asked_for = f"{floor:.1f}, what counted words score on STS-B at full size, is asked"
+    return f"{', '.join(said)}; {asked_for}" if said else ""
 
 
 def taught(m: Measurement, known: Known) -> str:
@@ -109,7 +106,8 @@ def taught(m: Measurement, known: Known) -> str:
     if not lift:
         return ""
     rows = known.rows if experiment == lift["rows"] else recorded_rows(lift["rows"])
-    least = LEAST_LIFT * (lift["trained"] - lift["untouched"])
+    of_paper = lift["trained"] - lift["untouched"]
+    least = LEAST_LIFT * of_paper
     for name in m.network.split(", "):
         lifted, seeds = lifted_by(rows, name), at_full_width(rows, name)["seed"].nunique()
         if isnan(lifted):
@@ -120,8 +118,8 @@ def taught(m: Measurement, known: Known) -> str:
         if lifted < least:
             points = f"{lifted:.1f}".replace("-", "−")
             return (
-                f"{lift['objective']} lifts {name} by {points} points on STS-B's dev pairs, "
-                f"and the paper's network by five times {least:.1f}"
+                f"{lift['objective']} lifts {name} by {points} points on STS-B's dev pairs; "
+                f"{least:.1f} are asked, a fifth of the paper's {of_paper:.1f}"
             )
     return ""
 

@@ -265,8 +265,9 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
 
 
 def _cell(column: Any, value: Any, digits: int) -> str:
-    if isinstance(value, str) and value in OUTCOMES:
-        return f"<td>{verdict_pill(value)}</td>"
+    outcome, bracket, reason = str(value).partition(" (")
+    if outcome in OUTCOMES:
+        return f"<td>{verdict_pill(outcome)}{escape(bracket + reason)}</td>"
     if column == "numbers" and value in KINDS:
         return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))

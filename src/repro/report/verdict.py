@@ -24,7 +24,8 @@ MEANING: dict[Outcome, str] = {
     "holds the printed size where one is printed",
     "direction only": "the effect has the claimed sign, but not the printed size",
     "split": "networks that can bear on the claim decide it differently; counted as neither",
-    "cannot tell": "our interval is too wide to tell; beside it stands what it would take",
+    "cannot tell": "our interval holds what would be no effect, or decides alone but not among "
+    "all parts and networks, or a network, a run or seeds are missing; beside it stands which",
     "not seen here": "on a network in the paper's place, our interval contradicts the claim; "
     "beside it stands the likely reason",
     "not reproduced": "on the paper's own network, data and protocol, our interval contradicts "
@@ -154,8 +155,21 @@ class Measurement:
         if verdict != "cannot tell":
             return ""
         beyond = self.paper is not None and (self.paper < self.low or self.paper > self.high)
-        smaller = f"; surely not the printed {self.paper:.3g}" if beyond else ""
-        return self.unknown or remedy(self) + smaller
+        if self.unknown or not beyond:
+            return self.unknown or remedy(self)
+        # What it would take to see a size that is excluded is of no use
+        said = side_open(self) if answer(self) == "open" else remedy(self)
+        return f"{said}; the printed {_signed(f'{self.paper:.3g}')} is excluded"
+
+    @property
+    def briefly(self) -> str:
+        """What stands beside a verdict in a few words, for a headline: the likely reason, or what
+        leaves it open.
+        """
+        verdict = self.verdict
+        if verdict in NOT_SEEN:
+            return self.likely
+        return left_open_by(self) if verdict == "cannot tell" else ""
 
     @property
     def chance(self) -> float:
@@ -313,6 +327,33 @@ def moved(m: Measurement) -> Outcome:
     if isnan(low) and m.item_error > 0 and m.test != "ratio":
         low, high = (m.value + sign * reach(inf) * m.item_error for sign in (-1, 1))
     return "up" if low > m.null else "down" if high < m.null else "unclear"
+
+
+def left_open_by(m: Measurement) -> str:
+    """What keeps a measurement from deciding, in a few words."""
+    if m.unknown:
+        return "a run is missing"
+    alone = answer(m)
+    if alone == "no":
+        return f"not sure among {m.parts} parts"
+    if alone == "yes":
+        return f"not sure among {m.networks} networks"
+    if isnan(m.low) or isnan(m.high):
+        return "too few seeds"
+    if m.test == "sameness":
+        return f"interval leaves ±{m.margin:g}"
+    return f"interval holds {_signed(f'{m.null:.3g}')}"
+
+
+def side_open(m: Measurement) -> str:
+    """That an interval tells no side, with the interval."""
+    side = "sign" if m.null == 0 else f"side of {m.null:.3g}"
+    return _signed(f"{side} open: {m.value:.2f} ({m.low:.2f} to {m.high:.2f})")
+
+
+def _signed(number: str) -> str:
+    """Numbers with the sign that stands before them in print."""
+    return number.replace("-", "−")
 
 
 def remedy(m: Measurement) -> str:

@@ -35,6 +35,7 @@ COLUMNS = [
     "extreme",
     "verdict",
     "why",
+    "briefly",
     "chance",
     "test",
     "scope",
@@ -57,8 +58,8 @@ def verdict_frame(
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):
         record_of(m.claim_id)  # Which has to be known
-        decision = {"verdict": m.verdict, "why": m.why, "chance": m.chance}
-        lines.append({**asdict(m), "kind": kind, **decision})
+        said = {"verdict": m.verdict, "why": m.why, "briefly": m.briefly, "chance": m.chance}
+        lines.append({**asdict(m), "kind": kind, **said})
     return pd.DataFrame(lines, columns=COLUMNS)
 
 

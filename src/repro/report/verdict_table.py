@@ -12,11 +12,17 @@ import pandas as pd
 from repro.report.claims import pages_of
 from repro.report.scorecard import decisive, scorecard
 from repro.report.tables import MISSING, Shown, between, nothing, show, to_myst, verdict_pill
-from repro.report.verdict import MEANING, NOT_SEEN, ON_GENERATED, OUTCOMES, SILENT, TESTABLE
+from repro.report.verdict import MEANING, ON_GENERATED, OUTCOMES, SILENT, TESTABLE
 
 POINT = ["value", "low", "high"]
 # A measurement's side, by the claimed one
 LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}
+HOW_TO_READ = (
+    "Beside a number stands its 95 % interval; ≤ or ≥, of the smallest or largest of several, the "
+    "end that decides; up to ±, how far either way the farthest of several may be. 1 of 3 parts: "
+    "so many parts of the claim have this verdict. 78.57 ± 0.23, in tables: mean and standard "
+    "deviation over seeds."
+)
 WIDEST = 4  # Times the number's distance from the null: as far as a whisker is drawn
 
 
@@ -24,8 +30,8 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     """A line per claim of the scorecard: verdict, statement, the number that decides; all that was
     measured on a click.
 
-    Below stands what the words mean, and how many measurements on generated text lie to the claimed
-    side of the null.
+    Below stands how numbers are written, what the words mean, and how many measurements on
+    generated text lie to the claimed side of the null.
     """
     if verdicts.empty:
         return nothing("no claim can be judged from these rows")
@@ -57,12 +63,14 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     built = ", ".join(f"{words} {n}" for words, n in lean.items())
     built = built and f"This build, generated text: {built}."
     legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in outcomes)
-    html = "".join(line.html for line in lines) + f'<p class="built">{built}</p>'
+    html = "".join(line.html for line in lines)
+    html += f'<p class="built">{HOW_TO_READ}</p><p class="built">{built}</p>'
     html += (
         "<details class='folded'><summary>Verdicts</summary><ul "
         f"class='verdict-legend'>{legend}</ul></details>"
     )
-    plain = [*(line.markdown for line in lines), built, *(f"- {o}: {MEANING[o]}" for o in outcomes)]
+    meant = [f"- {o}: {MEANING[o]}" for o in outcomes]
+    plain = [*(line.markdown for line in lines), HOW_TO_READ, "", built, *meant]
     return Shown(f'<div class="claims">{html}</div>', "\n".join(plain))
 
 
@@ -76,8 +84,7 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     drawn = whisker(deciding.iloc[0]) if len(deciding) else ""
     measured = deciding["what"].iloc[0] if len(deciding) else ""
     rests = "; ".join(filter(None, (measured, claim.rests)))
-    likely = claim.why.removeprefix("likely reason: ") if claim.recorded in NOT_SEEN else ""
-    reason = f" ({likely})" if likely else ""
+    reason = f" ({claim.briefly})" if claim.briefly else ""
     kind = TESTABLE[claim.testable]
     table = pd.DataFrame({"verdict": parts["verdict"], "numbers": parts["kind"]})
     table["measured"] = parts["what"].where(
@@ -98,13 +105,14 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
-        f'<details class="claim" data-document="{escape(claim.paper)}" '
-        f'data-verdict="{escape(claim.recorded)}">'
+        f'<details class="claim" id="{escape(claim.claim_id)}" '
+        f'data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
         f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
-        f'<span class="claim-said">{escape(claim.statement)}</span> '
+        f'<span class="claim-said"><span class="claim-id">{escape(claim.claim_id)}</span> '
+        f"{escape(claim.statement)}</span> "
         f'<span class="claim-value">{drawn} {value}'
         f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
-        f"<p>{escape(f'{claim.claim_id}, {claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
+        f"<p>{escape(f'{claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
         f"{show(table).html}</details>"
     )
     lines = [
