@@ -3,15 +3,19 @@ promised.
 """
 
 import json
+import shutil
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
+from dimadvise.inputs import case_of, encoder_digest
+from dimadvise.request import Request
 from repro import data
 from repro.evaluation.stats import percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.models import SentenceEncoder
+from repro.store import sealed
 from repro.types import unit_rows
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -98,12 +102,7 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(
     assert share_kept(full, least, pairs).high < retain
 
 
-def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(
-    repro,
-    tiny,
-    tmp_path,
-    advised,
-):
+def test_what_the_reducer_knows_is_kept(repro, tiny, tmp_path, advised):
     folder, _, note = advised(tiny, 0.5, DEV)
     assert note["layer"] is None and note["encoder"] == tiny
     line = f"export --reducer {folder} --output {tmp_path}/model"
@@ -113,14 +112,62 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(
         assert f"{more}: the reducer was fitted on {fitted}" in repro(f"{line} {more}", ends=2).err
         assert not (tmp_path / "model").exists()
     assert not repro(f"{line} --layer 2").err
-    SentenceEncoder.load(tiny).save(tmp_path / "other")
-    moved = repro(f"export --reducer {folder} --encoder {tmp_path}/other --output {tmp_path}/moved")
-    assert f"warning: the reducer was fitted on {tiny}" in moved.err
     (folder / "reducer.json").write_text("{", encoding="utf-8")
     assert (
         "not valid JSON"
         in repro(f"export --reducer {folder} --output {tmp_path}/again", ends=2).err
     )
+
+
+def test_a_reducer_is_put_behind_the_encoder_that_it_was_fitted_on_alone(
+    repro,
+    tiny,
+    tmp_path,
+    advised,
+):
+    trained, moved = tmp_path / "trained", tmp_path / "moved"
+    shutil.copytree(tiny, trained)
+    folder, _, note = advised(trained, 0.5, DEV)
+    line = f"export --reducer {folder}"
+    shutil.copytree(trained, moved)
+    assert not repro(f"{line} --encoder {moved} --output {tmp_path}/copy").err
+    weights = load_file(trained / "model.safetensors")
+    name = next(iter(weights))
+    save_file({**weights, name: weights[name] + 1}, trained / "model.safetensors")
+    for encoder in ("", f"--encoder {trained}"):
+        refused = repro(f"{line} {encoder} --output {tmp_path}/out", ends=2).err
+        assert f"was fitted on {trained} ({note['encoder_digest']})" in refused
+        assert f"{trained} is another encoder" in refused and "advise anew" in refused
+        assert not (tmp_path / "out").exists()
+
+
+def test_an_advice_that_keeps_no_digest_of_its_encoder_is_exported_with_a_warning(
+    repro,
+    tiny,
+    tmp_path,
+    advised,
+):
+    folder, _, note = advised(tiny, 0.5, DEV)
+    for unknown in (["seal", "encoder_digest"], ["encoder"]):
+        for key in unknown:
+            del note[key]
+        (folder / "reducer.json").write_text(json.dumps(sealed(note)), encoding="utf-8")
+        output = tmp_path / f"without_{unknown[-1]}"
+        said = repro(f"export --reducer {folder} --encoder {tiny} --output {output}").err
+        assert "cannot be checked" in said and said.count("warning:") == 1
+
+
+def test_a_folder_with_the_name_of_a_network_is_not_taken_for_it(tiny, tmp_path, monkeypatch):
+    shutil.copytree(tiny, tmp_path / "repro-tiny")
+    monkeypatch.chdir(tmp_path)
+    seen = {}
+    for name in ("repro-tiny", "./repro-tiny"):
+        request = Request(encoder=name, texts="stsb", source="microworld", split="dev")
+        seen[name] = case_of(request, None).origin
+    shipped, folder = seen.values()
+    assert shipped["encoder"] == "repro-tiny" and folder["encoder"] == f"{tmp_path}/repro-tiny"
+    assert shipped["encoder_digest"] == encoder_digest("repro-tiny") != folder["encoder_digest"]
+    assert folder["encoder_digest"] == encoder_digest(tiny)
 
 
 def test_a_cut_decoder_is_exported_with_the_norm_that_is_asked_for(repro, decoders, tmp_path):

@@ -105,6 +105,7 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
     """The case of an encoder's embeddings of texts."""
     # Bring torch, which embeddings of a user's own do not need
     from repro.models import SentenceEncoder
+    from repro.models.pretrained import MINILM, SHIPPED, is_hub_id, locate
     from rivals import system_named
 
     name, prompt, source = str(request.encoder), request.prompt, request.source
@@ -121,9 +122,24 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
             raise InputError(f"prompt is {prompt!r}: {name} is made whole; leave it out")
         return from_encoder(system.make(), texts, name=system.line, **given)
     network = SentenceEncoder.load(name, prompt=prompt)
-    place = str(Path(name).resolve()) if Path(name).is_dir() else name
-    origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
+    # A folder may have the name of a network as well, which goes before it
+    named = name in (*SHIPPED, MINILM) or is_hub_id(name)
+    origin = {
+        "encoder": name if named else str(locate(name).resolve()),
+        "encoder_digest": encoder_digest(name),
+        "pooling": network.pooling,
+        "prompt": network.prompt,
+    }
     return replace(from_encoder(network, texts, **given), origin=origin)
+
+
+def encoder_digest(name: str) -> str:
+    """Digest of the files that decide an encoder's output, wherever they lie: a copy has the
+    same.
+    """
+    from repro.models.pretrained import identity, locate
+
+    return identity(str(locate(name).resolve()))
 
 
 def from_matrix(

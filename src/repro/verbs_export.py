@@ -51,14 +51,13 @@ def export(
     if final_norm is not None and "encoder" in note:
         fitted_on = "the reducer was fitted on the encoder as it is"
         raise InputError(f"--final-norm {final_norm}: {fitted_on}; leave it out")
+    if reducer is not None:
+        check_fitted_on(name, note, reducer)
     seen: dict[str, Any] = {"pooling": pooling, "final_norm": final_norm}
     network = SentenceEncoder.load(name, prompt=note.get("prompt"), **seen)
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
         layer = fitted_layer(network, note, layer)
-        if Path(name).name != Path(note["encoder"]).name:
-            fitted = f"the reducer was fitted on {note['encoder']}"
-            complain(f"warning: {fitted}, and is put behind {name}")
     ending: dict[str, Any] = {
         "reducer": map_,
         "unit_rows": bool(note.get("unit_rows")),
@@ -69,6 +68,26 @@ def export(
     layers = f"{network.n_layers} layers, {megabytes:.1f} MB"
     say(f"{output}: {layers}; SentenceTransformer({str(output)!r}) loads it")
     return 0
+
+
+def check_fitted_on(name: str, note: Mapping[str, Any], reducer: Path) -> None:
+    """Refuse an encoder that gives other embeddings than a reducer was fitted on, by its note; warn
+    where the note does not tell.
+    """
+    from dimadvise.inputs import encoder_digest
+
+    fitted_on = note.get("encoder_digest")
+    if fitted_on is None:
+        on = f"fitted on {note['encoder']}" if "encoder" in note else "fitted on vectors alone"
+        unknown = "no digest of the encoder in its note"
+        checked = f"whether that is {name} cannot be checked"
+        complain(f"warning: the reducer in {reducer} was {on}, with {unknown}: {checked}")
+        return
+    found = encoder_digest(name)
+    if found != fitted_on:
+        fitted = f"the reducer in {reducer} was fitted on {note['encoder']} ({fitted_on})"
+        way_out = "give the encoder that it was fitted on by --encoder, or advise anew on this one"
+        raise InputError(f"{fitted}, and {name} is another encoder ({found}): {way_out}")
 
 
 def fitted_layer(network: Any, note: Mapping[str, Any], layer: int | None) -> int | None:

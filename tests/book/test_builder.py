@@ -14,6 +14,7 @@ import pytest
 from repro.book import builder, site
 from repro.book.ledger import Ledger
 from repro.store import sha256
+from repro.types import InputError
 
 PAGES = {"sized", "plain", "scorecard"}
 NEW_PAGE = "# Another\n\n```{code-cell} ipython3\n4\n```\n"
@@ -148,6 +149,36 @@ def test_another_verdict_of_a_page_executes_the_scorecard_after_it(toy, capsys):
     toy.write("_toc.yml", toc.replace("- file: notebooks/sized\n", ""))
     toy.build()
     assert toy.executed == ["scorecard"], "a page that is gone speaks no more"
+
+
+BROKEN = {
+    "a bracket": b"root: [a",
+    "a tab": b"root: book/index\nchapters:\n\t- file: a\n",
+    "a tag": b"root: !!python/object/apply:os.getcwd []\n",
+    "no UTF-8": b"root: \xff\xfe\xfd\n",
+    "itself": b"root: book/index\nchapters: &a [*a]\n",
+    "a list": b"- root: book/index\n",
+    "a text": b"book/index\n",
+    "a date": b"root: 2024-13-45\n",
+}
+NO_CONTENTS = {
+    "nothing": b"",
+    "no root": b"format: jb-book\n",
+    "a misspelt name": b"format: jb-book\nroot: book/index\nchapter:\n- file: book/scorecard\n",
+    "no list": b"format: jb-book\nroot: book/index\nchapters: book/scorecard\n",
+}
+
+
+@pytest.mark.parametrize("name", ["_toc.yml", "_config.yml"])
+def test_a_broken_file_of_the_book_is_told_in_a_sentence_and_removes_no_page(toy, name):
+    toy.build()
+    before = toy.files("_build/book")
+    assert "notebooks/sized.ipynb" in before
+    for content in [*BROKEN.values(), *(NO_CONTENTS.values() if name == "_toc.yml" else ())]:
+        (toy.root / name).write_bytes(content)
+        with pytest.raises(InputError, match=rf"{name}\b.*expected .*restore it with git"):
+            toy.build()
+        assert toy.files("_build/book") == before
 
 
 def test_a_page_whose_parameters_are_no_python_stops_no_other(toy):

@@ -32,6 +32,7 @@ limit: int | None = None  # None: all of them
 shuffle: bool = True
 seeds = [0, 1]
 size = 2**7
+folder: str | None = None
 ```
 """
 
@@ -61,6 +62,13 @@ def declared(tmp_path):
         ("rate", 1, 1.0),
         ("limit", "null", None),
         ("shuffle", "false", False),
+        ("folder", "None", None),
+        ("folder", "~", None),
+        ("folder", '"null"', "null"),
+        ("folder", "'it''s #2'", "it's #2"),
+        ("folder", r"'C:\new'", r"C:\new"),
+        ("seeds", "all #2", "all #2"),
+        ("seeds", "[a, 'b #2']", ["a", "b #2"]),
     ],
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
@@ -69,6 +77,24 @@ def test_values_are_read_as_the_declared_type(declared, name, given, expected):
     # Shown, not computed
     assert declared["size"].default == "2 ** 7" and declared["seeds"].kind == "Any"
     assert str(declared["limit"]) == "limit: int | None = None  # None: all of them"
+
+
+AS_TYPED = [
+    *("models/run #2", "# Parameters", "&a foo", "!!str foo", "--- foo", "null # none", ""),
+    *("a\nb", '"a\nb"', " x ", "|\n x", "'a' 'b'", "'a' # 'b'", "r'a'", r"'it\'s'", "2", "[a, b]"),
+]
+
+
+@pytest.mark.parametrize("text", AS_TYPED)
+def test_text_is_taken_as_it_was_typed(declared, text):
+    given = {"folder": text, "backbone": text}
+    assert parameters.validate(declared, given) == given
+
+
+def test_only_words_for_nothing_are_nothing(declared):
+    for text in ("", "# 3", "null # none"):
+        with pytest.raises(InputError, match="parameter limit is"):
+            parameters.validate(declared, {"limit": text})
 
 
 WRONG = ["dims 64", "dims [64,1.5]", "dims [true]", "rate fast", "shuffle 1", "limit 2.5"]

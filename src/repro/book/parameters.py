@@ -12,6 +12,7 @@ import ast
 import contextlib
 import io
 import os
+import re
 import sys
 import tokenize
 import typing
@@ -42,6 +43,10 @@ TYPE_NODES = (
     ast.Load,
 )
 """What types are written with."""
+QUOTED = re.compile(r"""'(?:[^'\n]|'')*'|"(?:[^"\\\n]|\\.)*\"""")
+"""One text in the quotes of YAML, on one line."""
+NO_VALUE = ("None", "null", "Null", "NULL", "~")
+"""How Python and YAML spell that there is no value."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +110,9 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
 def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """Check names and types of `given`, turning text (from a command line) into values.
 
-    Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first
-    fits the declared type.
+    A number, list or nothing (`None`, `null`, `~`) is read as a Python literal, then as YAML (hence
+    JSON), whichever first fits the declared type. Text is taken as it is; quotes around all of it
+    are left out, so that `"null"` is a word.
     """
     menu = "Valid parameters:\n" + "\n".join(f"  {parameter}" for parameter in declared.values())
     menu = menu if declared else "This notebook declares no parameters."
@@ -157,12 +163,27 @@ def _type_of(parameter: Parameter) -> Any:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    """The values a piece of command line may mean, most literal first."""
+    """The values a piece of command line may mean, most literal first.
+
+    Text is itself, blanks and all, unless it is quoted as a whole: as YAML it would lose what looks
+    like a comment, an anchor or a line's end.
+    """
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        yield ast.literal_eval(text.strip())
+        value = ast.literal_eval(text.strip())
+        if not isinstance(value, str) and _is_meant(value, text):
+            yield value
     with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
-        yield yaml.safe_load(text)
+        value = yaml.safe_load(text)
+        if _is_meant(value, text):
+            yield value
     yield text
+
+
+def _is_meant(value: Any, text: str) -> bool:
+    """Whether a piece of command line stands for a value that text could be taken for by chance."""
+    if isinstance(value, str):
+        return QUOTED.fullmatch(text) is not None
+    return value is not None or text.strip() in NO_VALUE
 
 
 def _fitted(value: Any, kind: Any) -> Any:

@@ -3,6 +3,7 @@ how it is rendered.
 """
 
 import ast
+import json
 import os
 import platform
 import re
@@ -36,6 +37,7 @@ CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.
 EXECUTING = ("repro.book.execution", "repro.book.kernel")
 """Modules that decide what any page shows, since they execute it."""
 CODE = (".py", ".pyc")
+WRITE_AGAIN = "correct it, or restore it with git"
 RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_TEXT = """\
@@ -73,7 +75,7 @@ rebuild.
 def pages_of(root: Path) -> dict[str, Path]:
     """The pages of `_toc.yml` in reading order: name as the contents file has it, and source."""
     pages = {}
-    for name in _files(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))):
+    for name in _files(_contents_of(root / "_toc.yml")):
         candidates = [inside(root, name + suffix) for suffix in ("", *SUFFIXES)]
         found = next((path for path in candidates if path.is_file()), None)
         if found is None:
@@ -83,6 +85,45 @@ def pages_of(root: Path) -> dict[str, Path]:
             )
         pages[name.removesuffix(found.suffix)] = found
     return pages
+
+
+def _contents_of(path: Path) -> dict[str, Any]:
+    """What a contents file says, once Sphinx could read it: by one that it cannot, no page of an
+    earlier build is to go.
+
+    Raises:
+        InputError: for anything else, such as an empty file.
+    """
+    from sphinx_external_toc.parsing import MalformedError, parse_toc_data
+
+    contents = read_names(path)
+    try:
+        parse_toc_data(contents)
+    except (MalformedError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        expected = "expected the root page and, below it, a line `- file: PAGE` for each of them"
+        raise InputError(f"{path}: {reason}; {expected}: {WRITE_AGAIN}") from error
+    return contents
+
+
+def read_names(path: Path) -> dict[str, Any]:
+    """The names and values in a YAML file; none in one that is empty.
+
+    Raises:
+        InputError: for what is no YAML, holds something else, or leads back to itself.
+    """
+    expected = "expected names and values in YAML, UTF-8"
+    try:
+        found = yaml.safe_load(path.read_bytes())
+        json.dumps(found, default=str, skipkeys=True)  # which no end of values could be
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} cannot be read ({reason}): {expected}; {WRITE_AGAIN}") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InputError(f"{path} holds a {type(found).__name__}: {expected}; {WRITE_AGAIN}")
+    return found
 
 
 def _files(node: Any) -> Iterator[str]:
@@ -182,7 +223,7 @@ def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
     """Carry configuration, contents, style and the sources that pages quote into the tree; the
     files of it.
     """
-    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8")) or {}
+    config = read_names(root / "_config.yml")
     # The checkout hides what is not a page; the tree holds nothing else, and its pages are .ipynb.
     config |= {"execute": {"execute_notebooks": "off"}, "exclude_patterns": []}
     carried = {tree / "_config.yml": yaml.safe_dump(config, allow_unicode=True).encode()}
