@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from repro import rows
-from repro.rows import COLUMNS, KEY, make_rows, read_rows, record
+from repro.rows import COLUMNS, KEY, make_rows, read_rows, record, recorded_rows
 from repro.types import InputError
 
 
@@ -434,6 +434,59 @@ def test_what_is_not_a_file_of_rows(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match="lacks the column 'experiment': it is not a file of rows"):
         read_rows(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "expected"),
+    [
+        ("value", ["0.5", "0.6"], "numbers"),
+        ("value", [True, False], "numbers"),
+        ("seed", ["0", "0"], "whole numbers"),
+        ("seed", [0.5, 0.0], "whole numbers"),
+        ("dim", [[8], [16]], "whole numbers"),
+        ("backbone", [0.5, None], "text"),
+        ("setting", [b"a", b"b"], "text"),
+        ("command", [1, 2], "text"),
+        ("n_judged", ["3", None], "whole numbers"),
+    ],
+)
+def test_a_column_of_another_kind_is_refused_wherever_rows_are_read(
+    column,
+    values,
+    expected,
+    tmp_path,
+    monkeypatch,
+):
+    (path,) = record(some(), tmp_path)
+    some().assign(**{column: pd.Series(values)}).to_parquet(path, index=False)
+    listed = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "SHA256SUMS").write_text(f"{listed}  {path.name}\n")
+    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
+    found = rf"wang_table1.parquet has .*{re.escape(str(values[0]))}.* in the column '{column}'"
+    for read in (
+        lambda: read_rows(path),
+        lambda: recorded_rows("wang_table1"),
+        lambda: record(some(), tmp_path),
+    ):
+        with pytest.raises(InputError, match=f"{found}: expected {expected}. Correct the file and"):
+            read()
+
+
+def test_numbers_that_another_program_wrote_are_read_as_those_of_their_column(tmp_path):
+    frame = some().assign(seed=[0.0, 1.0], value=[0, 1], layer=[None, None])
+    frame.to_parquet(tmp_path / "e.parquet", index=False)
+    read = read_rows(tmp_path / "e.parquet")
+    assert {name: str(kind) for name, kind in read.dtypes.items()} == rows.KINDS
+    assert read["seed"].tolist() == [0, 1] and read["layer"].isna().all()
+
+
+def test_a_recorded_command_that_no_shell_reads_is_told_in_a_sentence(tmp_path):
+    (path,) = record(run(command="-p steps '3"), tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"-p steps '3\" of a row cannot be read .*Nothing was"):
+        record(run(0.4, command="-p steps 3"), tmp_path)
+    assert path.read_bytes() == before
+    record(run(metric="other"), tmp_path)
 
 
 def kill_after_listing(frame, folder, monkeypatch):

@@ -101,6 +101,8 @@ KINDS = {
     **dict.fromkeys(("neighbours", "views", "resamples"), "Int64"),
 }
 """What a column holds, also where all of it is missing."""
+SPELLED = {"string": "text", "float64": "numbers", "Int64": "whole numbers"}
+"""Kinds in words."""
 PARSED = (
     (r"(?P<winner>.+) − (?P<rival>.+)", "method", "string"),
     (r"(?P<split>test|dev)\b.*", "setting", "string"),
@@ -285,9 +287,30 @@ def _rows_of(path: Path, content: bytes) -> pd.DataFrame:
     missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
-    return frame.reindex(columns=list(COLUMNS)).astype(
-        {column: KINDS[column] for column in IDENTITY}
+    frame = frame.reindex(columns=list(COLUMNS))
+    other = {column: kind for column, kind in KINDS.items() if frame[column].dtype != kind}
+    return frame.assign(
+        **{column: _as_kind(frame[column], kind, path) for column, kind in other.items()}
     )
+
+
+def _as_kind(values: "pd.Series[Any]", kind: str, path: Path) -> "pd.Series[Any]":
+    """A column as its kind, if it holds such values or none; no number is made of text, nor text of
+    a number.
+    """
+    there = values.dropna()
+    is_text = pd.api.types.is_string_dtype(there)
+    if there.empty or (is_text == (kind == "string") and not pd.api.types.is_bool_dtype(there)):
+        try:
+            return values.astype(kind)
+        except (
+            TypeError,
+            ValueError,
+        ):  # of halves where whole numbers are expected, and of objects
+            pass
+    found = f"{there.tolist()[0]!r} ({values.dtype})"
+    fault = f"has {found} in the column {values.name!r}: expected {SPELLED[kind]}"
+    raise InputError(f"{path} {fault}. Correct the file and {LIST_ANEW}")
 
 
 def read_recorded(path: Path) -> pd.DataFrame:
@@ -487,15 +510,15 @@ def _check_choice(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: P
     Known rows without a command are left to `_check_parameters`.
     """
     for before, replaced in _replaced(whole, rows, known).groupby("command"):
-        grid = _grid(before, whole)
-        if any(_grid(now, whole) != grid for now in rows["command"].unique()):
+        grid = _grid(before, whole, path)
+        if any(_grid(now, whole, path) != grid for now in rows["command"].unique()):
             said = " ".join(f"-p {name} {value}" for name, value in grid.items())
             raise _part_of_a_run(replaced, f"chosen from {said or 'the usual grid'}", path)
 
 
-def _grid(command: Any, whole: Whole) -> dict[str, str]:
+def _grid(command: Any, whole: Whole, path: Path) -> dict[str, str]:
     """What a command says such numbers are chosen from."""
-    given = _given(command)
+    given = _given(command, path)
     return {name: given[name] for name in whole.given if name in given}
 
 
@@ -514,7 +537,7 @@ def _check_parameters(both: pd.DataFrame, path: Path) -> None:
         kept = "and these rows would replace them by others. Nothing was recorded:"
         if pd.isna(command_known):
             raise InputError(f"{such} that name no command, {kept} {RECORD_ANEW}")
-        now, before = _given(command), _given(command_known)
+        now, before = _given(command, path), _given(command_known, path)
         for name in {**before, **now}:
             given, known = now.get(name), before.get(name)
             if _is_another(name, given, known):
@@ -566,9 +589,17 @@ def _fits(texts: pd.Series, pattern: str) -> Any:
     return np.array([re.fullmatch(pattern, text) is not None for text in distinct], bool)[codes]
 
 
-def _given(command: Any) -> dict[str, str]:
-    """The values that a command, if there is one, gives to parameters of its page."""
-    words = [] if pd.isna(command) else shlex.split(command)
+def _given(command: Any, path: Path) -> dict[str, str]:
+    """The values that a command, if there is one, gives to parameters of its page.
+
+    Raises:
+        InputError: for one that no shell could read, which tells nothing of what made a row.
+    """
+    try:
+        words = [] if pd.isna(command) else shlex.split(command)
+    except ValueError as error:
+        fault = f"the command {command!r} of a row cannot be read ({error})"
+        raise InputError(f"{path}: {fault}. Nothing was recorded: {RECORD_ANEW}") from error
     if words[:2] != ["repro", "run"]:
         return {}
     return dict(zip(words[4::3], words[5::3], strict=False))  # repro run PAGE -p NAME VALUE …
