@@ -77,6 +77,8 @@ def paste(store: str, deployment: Deployment) -> str:
         wrapped=record.get("wrapped", {}).get(level, ""),
         count=count,
         more=4 * count,
+        # Of pgvector, whose index gives no more rows than it has searched, and searches so many
+        searched=min(4 * count, 1000),
     ).strip()
     if times and not record["again"]:
         pasted += f"\nThen order the {count} candidates by the full vectors, and keep {NEAREST}."
