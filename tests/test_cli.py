@@ -561,6 +561,14 @@ def test_a_command_runs_as_a_module_too(package):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{package} {__version__}\n", "")
 
 
+@pytest.mark.parametrize("columns", ["1", "6"])
+def test_help_ends_however_narrow_the_terminal_is(columns):
+    asked = [sys.executable, "-m", "repro", "export", "--help"]
+    narrow = {**os.environ, "COLUMNS": columns}
+    done = subprocess.run(asked, env=narrow, capture_output=True, text=True, timeout=60, check=True)
+    assert "reducer" in done.stdout
+
+
 @pytest.mark.parametrize("line", ["data list", "--help"])
 def test_a_reader_that_has_gone_is_no_fault(line):
     heard, said = os.pipe()

@@ -7,6 +7,7 @@ needs them.
 
 import logging
 import os
+import shutil
 import signal
 import sys
 import warnings
@@ -64,6 +65,8 @@ _LISTED = (
 )
 VERBS = {f.__name__: f for f in _LISTED}
 SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, check, pretrain)
+FEWEST_COLUMNS = 20
+"""Of a terminal, for help; within six or fewer, tyro never ends wrapping it."""
 
 
 def dimadvise() -> None:
@@ -118,6 +121,8 @@ def main(
 
 
 def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], prog: str) -> int:
+    if shutil.get_terminal_size().columns < FEWEST_COLUMNS:
+        os.environ["COLUMNS"] = str(FEWEST_COLUMNS)
     if list(arguments) == ["--version"]:
         say(f"{prog} {__version__}")
         return 0
