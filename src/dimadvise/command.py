@@ -45,7 +45,10 @@ def advise(request: Request) -> int:
         say(f"replaced: the map of an earlier advice in {output}; shards made by it have a copy")
     say(f"report: {report}")
     if advice.pasted:
-        say(f"{request.store}, with what `dimadvise apply` writes:\n{advice.pasted}")
+        from dimadvise.stores import filled_by
+
+        filled = filled_by(str(request.store), str(output))
+        say(f"{request.store}: {filled}:\n{advice.pasted}")
     return KEPT if request.fail_if_kept and advice.deployment is None else 0
 
 

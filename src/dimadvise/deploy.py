@@ -152,7 +152,10 @@ def read_note(folder: Path) -> dict[str, Any]:
     """
     path = folder / NOTE
     if not path.exists():
-        wanted = "expected a folder that `repro advise` wrote, with a smaller size as its answer"
+        wanted = (
+            "expected a folder that `dimadvise advise` wrote; an advice to keep vectors as they "
+            "are leaves no map, and there is nothing to apply"
+        )
         raise InputError(f"no {path}: {wanted}")
     return read_sealed(path)
 

@@ -215,10 +215,12 @@ def _of_answer(found: Findings) -> list[str]:
     disk = ""
     if chosen["rerank"]:
         disk = " The full vectors are kept too, for re-ranking; they may lie on a disk."
-    near = (
-        f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of the "
-        f"hundred nearest; {tail:.1f} % of queries find less than half of their ten."
-    )
+    near = f"{tail:.1f} % of queries find less than half of their ten."
+    if not chosen["rerank"]:  # Fewer candidates would be re-ranked if fewer were wanted.
+        near = (
+            f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of "
+            f"the hundred nearest; {near}"
+        )
     if chosen["alike@10"] - chosen["recall@10"] > TIED:
         near += (
             f" Many are about as near as the tenth: counting those too, recall@10 is "

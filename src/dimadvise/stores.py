@@ -78,8 +78,19 @@ def paste(store: str, deployment: Deployment) -> str:
         count=count,
         more=4 * count,
         # Of pgvector, whose index gives no more rows than it has searched, and searches so many
-        searched=min(4 * count, 1000),
+        searched=min(max(4 * count, 200), 1000),
     ).strip()
     if times and not record["again"]:
         pasted += f"\nThen order the {count} candidates by the full vectors, and keep {NEAREST}."
     return pasted
+
+
+def filled_by(store: str, folder: str) -> str:
+    """Whence come the rows and the queries of what is pasted, by an advice in a folder."""
+    if STORES[store].get("takes_full"):
+        return "full vectors and full queries go in"
+    return (
+        f"rows by `dimadvise apply VECTORS --advice {folder}`, and queries, which go through the "
+        f"same map, likewise or one at a time by `dimadvise.deploy.read({folder!r}).codes(q)`; a "
+        "second query parameter is the full vector"
+    )

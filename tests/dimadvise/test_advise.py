@@ -204,7 +204,7 @@ def test_a_shallower_layer_may_win_only_by_its_bound():
 
 
 def test_an_exported_reducer_is_read_as_it_was_written(tmp_path):
-    with pytest.raises(InputError, match="expected a folder that `repro advise` wrote"):
+    with pytest.raises(InputError, match="expected a folder that `dimadvise advise` wrote"):
         read_linear(tmp_path)
     for name in ("pca", "svd"):
         reducer = make_reducer(name, 5).fit(cloud(200))

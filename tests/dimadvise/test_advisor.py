@@ -60,6 +60,15 @@ def test_an_advice_answers_codes_shows_and_saves_itself(X, advice, tmp_path):
         advice.save(tmp_path / "out")
 
 
+def test_labels_judge_float16_where_a_store_has_no_byte(X):
+    labels = np.where(X[:200, 0] > 0, "up", "down").tolist()
+    given = {"methods": ("truncate",), "dims": (40, 20), "labels": labels}
+    pgvector = dimadvise.advise(X[:200], store="pgvector", **given)
+    assert set(pgvector.findings.shares["level"]) == {"float32", "float16", "binary"}
+    usearch = dimadvise.advise(X[:200], store="usearch", **given)
+    assert set(usearch.findings.shares["level"]) == {"float32", "int8", "binary"}
+
+
 def test_of_two_saved_in_one_folder_at_once_the_second_waits(advice, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

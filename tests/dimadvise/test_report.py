@@ -170,7 +170,10 @@ def test_it_says_what_is_saved_and_found_of_the_recommendation_alone():
     assert "1,000,000 vectors take 32 MB instead of 128 MB" in said
     assert "1,000,000,000 vectors take 32 GB instead of 128 GB" in said
     one, hundred = (100 * chosen["recall@10"] - lost for lost in (20, 10))
-    assert f"found for {one:.1f} % of queries, and {hundred:.1f} % of the hundred nearest" in said
+    nearest = f"found for {one:.1f} % of queries, and {hundred:.1f} % of the hundred nearest"
+    assert nearest not in said, "fewer would be re-ranked if fewer were wanted"
+    found.options.loc[found.options["answer"], "rerank"] = 0
+    assert nearest in " ".join(explanation(found))
     low, high = (f"{chosen['recall@10'] + end:.3f}" for end in (-0.01, 0.01))
     assert f"[{low}, {high}]" in headline(found)
     for method, kept in (("pca", 94.4), ("truncate", 84.4)):

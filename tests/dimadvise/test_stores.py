@@ -127,7 +127,8 @@ def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
     note = json.loads((out / "reducer.json").read_text())
     assert note["level"] in ("float32", "float16", "binary")
     assert told.rstrip().endswith("LIMIT 10;") and "CREATE TABLE" in told
-    assert "SET hnsw.ef_search = 40;" in told, "an index gives no more rows than it has searched"
+    assert "SET hnsw.ef_search = 200;" in told, "an index gives no more rows than it has searched"
+    assert f"rows by `dimadvise apply VECTORS --advice {out}`" in told
     assert "CREATE TABLE" in (out / "report.html").read_text()
     refused = repro(
         "advise", tmp_path / "X.npy", "--store", "weaviate", "--levels", "int4", ends=2
