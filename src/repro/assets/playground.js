@@ -142,9 +142,11 @@
     const now = nearest(state.way, state.dims, state.bits)[state.sentence];
     const bytes = Math.ceil(state.dims * parseInt(state.bits) / 8);
     const mean = average(state.dims).toFixed(1);
+    const ofReference = state.dims === full && state.bits === "8 bits";
+    const reference = ofReference ? ", what all others are compared with" : "";
     const parts = [
       `${staying(state.sentence, state.dims)} of its ${neighbours} neighbours stay at ${state.dims} dimensions, `,
-      `${state.bits} each: ${bytes} bytes instead of ${4 * full}. Over all ${sentences.length} sentences ${mean} stay`,
+      `${state.bits} each${reference}: ${bytes} bytes instead of ${4 * full}. Over all ${sentences.length} sentences ${mean} stay`,
     ];
     if (state.guess !== null) guess.value = state.guess;
     guessSaid.textContent = guess.value;

@@ -180,6 +180,10 @@ def test_the_statement_has_half_and_fewest_dimensions_in_both_collections(grown)
     for dim in (6, 2):
         for size in (120, 1_500):
             kept = value(grown, "SVD", dim, f"float32, {size:,} vectors")
-            assert f"{100 * kept:.1f} % [" in said
-    assert said.startswith("Of the ten nearest by all 12 dimensions of made, among 120 and")
+            assert f"{100 * kept:.1f} % (" in said
+    before, after = (value(grown, "SVD", 6, f"float32, {size:,} vectors") for size in (120, 1_500))
+    assert said.startswith(
+        f"Half of the dimensions of made keep {100 * before:.0f} % of the ten nearest neighbours "
+        f"among 120 sentences, and {100 * after:.0f} % among 1,500. To keep 95 % there takes "
+    )
     assert statement(grown[:0]) == "No rows are recorded."

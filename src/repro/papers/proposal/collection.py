@@ -425,9 +425,10 @@ def with_setting(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def statement(rows: pd.DataFrame) -> str:
-    """What half and the smallest share of the dimensions keep, in the smallest and the largest
-    collection, of the encoder that was searched in the largest one; and the dimensions that keep
-    95 % in that, by the law of `repro.evaluation.growth`.
+    """What half of the dimensions keep in the smallest and the largest collection, of the encoder
+    that was searched in the largest one, and the dimensions that keep 95 % in that, by the law of
+    `repro.evaluation.growth`; in a paragraph of its own the same with intervals, of the smallest
+    share and where candidates are put in order.
 
     Args:
         rows: as `with_setting` gives them.
@@ -444,10 +445,11 @@ def statement(rows: pd.DataFrame) -> str:
     for dim in (full // 2, int(alone["dim"].min())):
         cells = alone[alone["dim"] == dim].set_index("vectors").loc[sizes]
         before, after = [
-            f"{100 * cell.value:.1f} % [{100 * cell.ci_low:.1f}, {100 * cell.ci_high:.1f}]"
+            f"{100 * cell.value:.1f} % ({100 * cell.ci_low:.1f} to {100 * cell.ci_high:.1f})"
             for cell in cells.itertuples()
         ]
         said.append(f"{dim} dimensions keep {before} and {after}")
+    half = 100 * alone[alone["dim"] == full // 2].set_index("vectors")["value"].loc[sizes]
     needed = []
     for candidates in (NEIGHBOURS, 4 * NEIGHBOURS):
         measured = of_encoder[of_encoder["candidates"] == candidates]
@@ -458,9 +460,10 @@ def statement(rows: pd.DataFrame) -> str:
         share = share_needed(law, 0.95, sizes[1])
         needed.append(np.ceil(full * (1 if np.isnan(share) else share)))
     return (
-        f"Of the ten nearest by all {full} dimensions of "
-        f"{of_encoder['backbone'].iloc[0]}, among {sizes[0]:,} and among {sizes[1]:,} sentences: "
-        f"{'; '.join(said)}. To keep 95 % of them in the larger collection takes "
-        f"{needed[0]:.0f} dimensions; {needed[1]:.0f} where the full floats put "
-        f"{4 * NEIGHBOURS} candidates in order."
+        f"Half of the dimensions of {of_encoder['backbone'].iloc[0]} keep {half.iloc[0]:.0f} % of "
+        f"the ten nearest neighbours among {sizes[0]:,} sentences, and {half.iloc[1]:.0f} % among "
+        f"{sizes[1]:,}. To keep 95 % there takes {needed[0]:.0f} of {full}.\n\n"
+        f"With 95 % intervals, in the smaller and the larger collection: {'; '.join(said)}. Where "
+        f"the full floats put {4 * NEIGHBOURS} candidates in order, {needed[1]:.0f} dimensions "
+        f"keep 95 % in the larger one."
     )
