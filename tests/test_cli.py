@@ -136,7 +136,7 @@ ONLY_BY = "is not read by the objective"
         ("export --encoder {tiny} --output {tmp}/o --layer 9", "layer 9"),
         (
             "export --encoder {tiny} --output {tmp}/o --reducer x",
-            "expected a folder that `repro advise` wrote",
+            "expected a folder that `dimadvise advise` wrote",
         ),
         (
             "train --backbone {tiny} --layers 3 --dims 4 --sentences 64 --workers 1",

@@ -27,6 +27,7 @@ EXTRAS = {
     "translate": ("sentencepiece",),
     "book": (
         "jupyter_book",
+        "sphinx_external_toc",
         "myst_nb",
         "papermill",
         "jupytext",
