@@ -21,7 +21,7 @@ from repro import data
 from repro.evaluation.classify import FOLDS, ProbeResult, nested_cv, stratified_folds
 from repro.evaluation.senteval import PENALTIES, fold_accuracy, initial_head
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM
+from repro.models.sources import MINILM
 
 PUBLISHED = (
     "SentEval's own classifier on these: 82.21% (seed 1111; the ten final "

@@ -26,7 +26,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models.pretrained import causal_parts, chosen_device, explained, load_network
+from repro.models.device import chosen_device
+from repro.models.pretrained import causal_parts, explained, load_network
 from repro.paths import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of

@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
+from repro.models.notes import file_of, parts_of, read_json
 from repro.models.pooling import (
     ACTIVATIONS,
     JOIN,
@@ -40,19 +41,9 @@ from repro.models.pooling import (
     Unit,
     poolings_of,
 )
-from repro.models.pretrained import (
-    MINILM,
-    SHIPPED,
-    WEIGHTS_MISSING,
-    blueprint,
-    causal_parts,
-    check_intact,
-    file_of,
-    locate,
-    notes_of,
-    parts_of,
-    read_json,
-)
+from repro.models.pretrained import blueprint, causal_parts
+from repro.models.sources import MINILM, SHIPPED, WEIGHTS_MISSING, locate, notes_of
+from repro.models.whole import check_intact
 from repro.paths import is_out_of_memory, replacing_folder
 from repro.settings import LoraConfig
 from repro.store import write_manifest
