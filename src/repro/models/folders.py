@@ -28,6 +28,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from repro.models.attention import causal_parts
 from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.notes import file_of, parts_of, read_json
@@ -41,7 +42,7 @@ from repro.models.pooling import (
     Unit,
     poolings_of,
 )
-from repro.models.pretrained import blueprint, causal_parts
+from repro.models.pretrained import blueprint
 from repro.models.sources import MINILM, SHIPPED, WEIGHTS_MISSING, locate, notes_of
 from repro.models.whole import check_intact
 from repro.paths import is_out_of_memory, replacing_folder

@@ -21,6 +21,7 @@ import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
 
 from repro import paths
+from repro.models.attention import causal_parts
 from repro.models.device import chosen_device
 from repro.models.notes import read_json
 from repro.models.sources import ADAPTER_WEIGHTS, locate, notes_of
@@ -134,11 +135,6 @@ def _with_weights(
         "ignore_mismatched_sizes": True,
     }
     return kind.from_pretrained(folder, dtype=dtype, **options, **CAREFUL)
-
-
-def causal_parts(model: nn.Module) -> list[nn.Module]:
-    """The attention modules that hide later tokens; none in an encoder such as BERT."""
-    return [module for module in model.modules() if getattr(module, "is_causal", None) is True]
 
 
 def _tokenizer(folder: Path, *, causal: bool) -> tuple[Tokenizer, int | None]:
