@@ -44,7 +44,7 @@ def online(monkeypatch):
     """The hub has every network's notes, and SentEval's text."""
     monkeypatch.setattr("repro.data.senteval.keep", lambda: [])
     monkeypatch.setattr(sources, "notes_of", lambda name: None)
-    monkeypatch.setattr("repro.models.folders.notes_of", _absent)
+    monkeypatch.setattr("repro.models.published.notes_of", _absent)
 
 
 def _absent(name):
