@@ -113,7 +113,7 @@ def answered(request: Request, case: Case, started: float) -> Advice:
         return Advice(findings)
     fitted_on = found.fitted if judging is None else judging.rows
     note = _note(task, findings, found, {"layer": layer, "fitted_on": fitted_on})
-    pasted = paste(request.store, deployment) if request.store else ""
+    pasted = paste(request.store, deployment, str(request.output)) if request.store else ""
     return Advice(findings, deployment, note, pasted)
 
 
