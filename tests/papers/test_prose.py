@@ -247,7 +247,7 @@ QUOTED = {
         ("mpnet by {} and E5", Lift(MPNET)),
         ("by {}. A statement about", Lift(E5)),
         ("lifts MiniLM by {} points over three trainings", Lift(MINILM, "wang_table2")),
-        ("over three trainings, by {} in the best", BestLift(MINILM, "wang_table2")),
+        (", by {} in the best of them", BestLift(MINILM, "wang_table2")),
         (
             "below the full one on {} of the four tasks",
             Verdict("WANG-F2-6", MINILM, "tasks of 4"),
