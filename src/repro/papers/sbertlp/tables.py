@@ -26,7 +26,8 @@ from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
-from repro.runs.lines import Judged, Line, Task, TextTable, accuracy
+from repro.runs.lines import Line, Task, TextTable
+from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
 from repro.types import Array, InputError
 

@@ -22,17 +22,9 @@ from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, DISTANCE, RANKS, SET
 from repro.reducers import REDUCER_NAMES, reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
-from repro.runs.lines import (
-    Judged,
-    Line,
-    Scorer,
-    Task,
-    TextTable,
-    by_kind,
-    parts_of,
-    score_rows,
-    stored_classification,
-)
+from repro.runs.engine import score_rows
+from repro.runs.lines import Line, Task, TextTable, parts_of
+from repro.runs.scorers import Judged, Scorer, by_kind, stored_classification
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, InputError, one_of
