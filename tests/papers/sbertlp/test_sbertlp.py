@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from repro import data
-from repro.evaluation.classify import cluster_scores
+from repro.evaluation.clusters import cluster_scores
 from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.stats import Resampled
 from repro.evaluation.sts import sts_spearman
