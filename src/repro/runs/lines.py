@@ -10,7 +10,7 @@ from typing import Any
 from repro import data
 from repro.data.samples import gold_paragraphs
 from repro.data.sampling import take
-from repro.evaluation.retrieve import is_yes_no
+from repro.evaluation.answers import is_yes_no
 from repro.evaluation.shared import Weights
 from repro.sets import DataSet, Retrieval, ScoredPairs
 from repro.types import Array, InputError
