@@ -27,7 +27,7 @@ from dimadvise.bounds import (
 from dimadvise.folds import FOLDS, Folds, equal_rows, even_folds
 from dimadvise.unseen import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
-from repro.evaluation.classify import stratified_folds
+from repro.evaluation.labels import stratified_folds
 from repro.evaluation.logistic import fit_logistic
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.sts import prefix_cosines

@@ -15,7 +15,7 @@ from repro import paths
 from repro.evaluation.seeds import over_runs
 from repro.methods import FULL_SIZE
 from repro.paths import write_text
-from repro.report.figures import curves
+from repro.report.curves import curves
 from repro.report.tables import MISSING
 from repro.rows import recorded_rows
 

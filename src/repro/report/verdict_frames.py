@@ -15,9 +15,10 @@ from repro import paths
 from repro.digests import digest
 from repro.paths import PACKAGE, is_out_of_memory, replacing
 from repro.report.claims import OfExperiment, record_of
+from repro.report.outcomes import OUTCOMES
 from repro.report.speakers import placed
 from repro.report.tables import KINDS
-from repro.report.verdict import OUTCOMES, Measurement
+from repro.report.verdict import Measurement
 from repro.rows import results_folder
 from repro.store import Store, sha256
 

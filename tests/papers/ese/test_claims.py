@@ -13,7 +13,8 @@ from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.papers.ese import claims
-from repro.papers.ese.lines import LayeredEncoder, LayerScores, depth_rows
+from repro.papers.ese.depth import LayerScores, depth_rows
+from repro.papers.ese.lines import LayeredEncoder
 from repro.report.verdict_frames import verdict_frame
 from repro.rows import make_rows
 

@@ -35,8 +35,10 @@ from repro.methods import (
     RAW,
     SHALLOW_AVERAGE,
 )
+from repro.report.cells import farthest, lowest
 from repro.report.claims import judges_of, record_of
-from repro.report.judge import Rule, absent, change, effect, farthest, judge, lowest, ratio
+from repro.report.judge import Rule, judge
+from repro.report.measurements import absent, change, effect, ratio
 from repro.report.tables import paper_values
 from repro.report.verdict import Measurement
 from repro.rows import parsed

@@ -24,7 +24,8 @@ from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import encode_tasks
-from repro.runs.lines import Task, TextTable, cosines_of
+from repro.runs.lines import Task, TextTable
+from repro.runs.scorers import cosines_of
 from repro.sets import Corpus, DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder

@@ -38,21 +38,10 @@ from repro.methods import (
     TRAINED_NARROW,
     TWO_STEP,
 )
+from repro.report.cells import farthest, highest, lowest, together
 from repro.report.claims import judges_of, record_of
-from repro.report.judge import (
-    Facts,
-    Judge,
-    Rule,
-    change,
-    effect,
-    farthest,
-    highest,
-    judge,
-    lowest,
-    ratio,
-    together,
-    trend,
-)
+from repro.report.judge import Facts, Judge, Rule, judge
+from repro.report.measurements import change, effect, ratio, trend
 from repro.report.speakers import SIZES
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 from repro.report.verdict import Measurement

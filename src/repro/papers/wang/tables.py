@@ -7,8 +7,9 @@ import pandas as pd
 from repro.evaluation.seeds import estimate
 from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
 from repro.papers.wang import claims
-from repro.report.figures import Drawing, curves
-from repro.report.judge import lowest
+from repro.report.cells import lowest
+from repro.report.curves import curves
+from repro.report.figures import Drawing
 from repro.report.tables import join_kinds, paper_values
 from repro.report.verdict_frames import verdict_frame
 from repro.report.whiskers import sized, whiskers
