@@ -20,7 +20,6 @@ from repro.types import Array, unit_rows
 NEIGHBOURS = 10
 FULL = "none"  # The reducer of a way that keeps all dimensions.
 HAMMING = "binary, queries too"
-LEVELS = (*coding.BITS, HAMMING)
 
 
 class Way(NamedTuple):
