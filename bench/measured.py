@@ -15,7 +15,7 @@ import pandas as pd
 from dimadvise.measured import ASSET, CALIBRATED, FEATURES, NEAR, SPECTRUM, UNSEEN
 from dimadvise.recall import projected
 from repro.paths import write_text
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from repro.types import InputError
 
 EXPERIMENT, GROWTH = "proposal_choosing_dim", "beyond_collection_size"

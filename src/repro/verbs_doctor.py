@@ -35,7 +35,7 @@ def doctor(repair: bool = False) -> int:
 def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
     from repro import paths
-    from repro.rows import hardware
+    from repro.provenance import hardware
 
     yield f"hardware: {hardware()}", False
     for package in PACKAGES:

@@ -68,7 +68,7 @@ def pretrain(asked: Pretraining) -> int:
     from repro.data.samples import fingerprint
     from repro.digests import digest
     from repro.paths import read_json
-    from repro.rows import hardware
+    from repro.provenance import hardware
     from repro.seeding import cpu_count
     from repro.store import Store
     from repro.training import mlm
@@ -183,7 +183,7 @@ def _make_network(
     import torch
 
     from repro.paths import ASSETS, write_text
-    from repro.rows import commit, versions
+    from repro.provenance import commit, versions
     from repro.store import STATE
     from repro.training import mlm
 

@@ -22,7 +22,7 @@ from repro.paths import read_matrix
 from repro.report import verdict_frames
 from repro.report.claims import claims
 from repro.report.verdict import Measurement
-from repro.rows import read_rows
+from repro.results import read_rows
 from repro.store import Store
 from repro.training.loop import LoopConfig, train
 from repro.types import InputError

@@ -17,7 +17,7 @@ from repro.methods import FULL_SIZE
 from repro.paths import write_text
 from repro.report.figures import curves
 from repro.report.tables import MISSING
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"

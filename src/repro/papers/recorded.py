@@ -19,7 +19,7 @@ from repro.report.tables import KINDS, MISSING, Shown, paper_values, show
 from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
 from repro.report.verdict_table import beside_printed, verdict_table
-from repro.rows import recorded_rows, results_folder
+from repro.results import recorded_rows, results_folder
 from repro.types import InputError, choices
 
 SCORES = (

@@ -17,7 +17,7 @@ import pandas as pd
 from repro.evaluation import seeds
 from repro.evaluation.seeds import Estimate, estimate, mean, scaled
 from repro.report.verdict import MARGIN_POINTS, Measurement, Test
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 
 K = TypeVar("K")
 Cells = Mapping[tuple[Any, ...], Estimate]

@@ -18,7 +18,7 @@ from repro.report.claims import OfExperiment, record_of
 from repro.report.speakers import placed
 from repro.report.tables import KINDS
 from repro.report.verdict import OUTCOMES, Measurement
-from repro.rows import results_folder
+from repro.results import results_folder
 from repro.store import Store, sha256
 
 log = logging.getLogger(__name__)
