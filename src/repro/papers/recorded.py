@@ -8,7 +8,7 @@ import pandas as pd
 
 from repro import paths
 from repro.papers.ese import claims as ese
-from repro.papers.ese.claims import PRINTED_BACKBONE, only, printed, table1_cells
+from repro.papers.ese.reading import PRINTED_BACKBONE, only, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
