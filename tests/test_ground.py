@@ -13,9 +13,9 @@ from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
 from repro import paths
 from repro.book import notebook
+from repro.manifests import sha256
 from repro.reducers import PCA
 from repro.seeding import cpu_count, derive_seed, make_rng
-from repro.store import sha256
 from repro.types import (
     InputError,
     check_dim,

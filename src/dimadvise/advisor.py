@@ -265,7 +265,7 @@ def refuse_foreign(output: Path) -> None:
     since.
     """
     from dimadvise.deploy import check_ours, read_sealed
-    from repro.store import sha256
+    from repro.manifests import sha256
 
     there = [name for name in WRITTEN if (output / name).exists()]
     if not there:

@@ -29,8 +29,8 @@ from dimadvise.files import Block, Name
 from dimadvise.source import Shard, Source
 from dimadvise.vectors import refuse_unread_column
 from repro.evaluation.quantise import FLOATS
+from repro.manifests import sealed, sha256
 from repro.paths import locked, regular_file, replacing, writable_folder, write_text
-from repro.store import sealed, sha256
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
 

@@ -117,6 +117,16 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there, and no link to one."""
+    return path.is_file() and not path.is_symlink()
+
+
 @contextmanager
 def disk_full_explained(place: Path) -> Iterator[None]:
     """Turn the errors of a full disk into an InputError that says what to do."""

@@ -19,10 +19,10 @@ from repro.checksums import (
     verified,
     write_digests,
 )
+from repro.manifests import sha256
 from repro.paths import is_out_of_memory, locked, replacing
 from repro.replacement import check_replaceable
 from repro.rows import COLUMNS, KEY, KINDS, SCHEMA, SPELLED, make_rows, parsed
-from repro.store import sha256
 from repro.types import InputError
 
 

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from repro.manifests import MANIFEST, copy_folder, read_manifest, sha256
 from repro.paths import is_out_of_memory, refuse_other_form, replacing
-from repro.store import MANIFEST, copy_folder, read_manifest, sha256
 from repro.types import InputError
 
 

@@ -50,7 +50,8 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
 
 def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
     """The findings in the store; repairing moves what is faulty or left over to `damaged/`."""
-    from repro.store import DAMAGED, Store
+    from repro.store import Store
+    from repro.store_layout import DAMAGED
 
     store = Store()
     if refusal := store.refusal():

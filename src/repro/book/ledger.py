@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 
 from repro.book import notebook
+from repro.manifests import sha256
 from repro.paths import read_json, replacing, write_text
-from repro.store import sha256
 from repro.terminal import complain
 
 log = logging.getLogger(__name__)

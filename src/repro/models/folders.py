@@ -28,6 +28,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from repro.manifests import write_manifest
 from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.pooling import (
@@ -55,7 +56,6 @@ from repro.models.pretrained import (
 )
 from repro.paths import is_out_of_memory, replacing_folder
 from repro.settings import LoraConfig
-from repro.store import write_manifest
 from repro.types import InputError, check_dim
 
 if TYPE_CHECKING:

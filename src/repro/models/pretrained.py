@@ -28,7 +28,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTo
 
 from repro import paths
 from repro.digests import digest
-from repro.store import MANIFEST, is_sealed, sha256, unchanged
+from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
 from repro.types import InputError, installing
 
 transformers.logging.set_verbosity_error()
