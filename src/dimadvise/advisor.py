@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from threadpoolctl import threadpool_limits
 
 from dimadvise.request import Request, as_option
-from repro.paths import locked, writable_folder
+from repro.locks import locked
 from repro.seeding import cpu_count
 from repro.types import Array, InputError, one_of
+from repro.writing import writable_folder
 
 if TYPE_CHECKING:
     import pandas as pd

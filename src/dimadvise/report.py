@@ -25,8 +25,8 @@ from dimadvise.figures import (
 from dimadvise.findings import Findings, answer_of, consequences, headline, other_answer_of
 from dimadvise.indices import faiss_factory
 from repro.manifests import sealed, sha256
-from repro.paths import write_text
 from repro.report.figures import Drawing
+from repro.writing import write_text
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 

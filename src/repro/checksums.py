@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.paths import write_text
 from repro.types import InputError
+from repro.writing import write_text
 
 DIGESTS = "SHA256SUMS"
 """Beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks

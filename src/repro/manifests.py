@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from repro.digests import digest
-from repro.paths import is_file, is_folder, read_json, regular_file, replacing, write_text
+from repro.paths import is_file, is_folder
+from repro.reading import read_json, regular_file
 from repro.types import InputError
+from repro.writing import replacing, write_text
 
 MANIFEST = "manifest.json"
 

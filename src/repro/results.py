@@ -19,11 +19,13 @@ from repro.checksums import (
     verified,
     write_digests,
 )
+from repro.locks import locked
 from repro.manifests import sha256
-from repro.paths import is_out_of_memory, locked, replacing
+from repro.reading import is_out_of_memory
 from repro.replacement import check_replaceable
 from repro.rows import COLUMNS, KEY, KINDS, SCHEMA, SPELLED, make_rows, parsed
 from repro.types import InputError
+from repro.writing import replacing
 
 
 def read_rows(path: Path) -> pd.DataFrame:

@@ -32,16 +32,10 @@ from filelock import Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
+from repro.locks import locked, soft_lock
 from repro.manifests import is_sealed, read_manifest, sha256, write_manifest
-from repro.paths import (
-    disk_full_explained,
-    is_file,
-    is_folder,
-    locked,
-    owner_of,
-    read_json,
-    write_text,
-)
+from repro.paths import is_file, is_folder
+from repro.reading import read_json
 from repro.store_layout import (
     DAMAGED,
     DATA,
@@ -63,6 +57,7 @@ from repro.store_layout import (
     unfinished,
 )
 from repro.types import InputError
+from repro.writing import disk_full_explained, owner_of, partial_of, write_text
 
 log = logging.getLogger(__name__)
 CLOCK, STATE = "seconds", "state.safetensors"
@@ -172,7 +167,7 @@ class Store:
             for half in halves(final.parent):
                 if key_of_half(half) == key:  # of a killed run: nobody else writes this key
                     self.move_partial(half)
-            target = paths.partial_of(final, folder=True)
+            target = partial_of(final, folder=True)
             target.mkdir()
             started = time.perf_counter() - _seconds_before(work)
             try:
@@ -316,7 +311,7 @@ class Store:
             final = self.home.joinpath(*scratch.groups()) if scratch else partial
             is_dead = owner.is_dead
         lock = lock_of(final)
-        if not is_dead or not (lock.exists() or paths.soft_lock(lock).exists()):
+        if not is_dead or not (lock.exists() or soft_lock(lock).exists()):
             return is_dead
         with suppress(Timeout), locked(lock, timeout=0):
             return True

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from repro.manifests import is_sealed, read_manifest
-from repro.paths import is_file, is_folder, owner_of
+from repro.paths import is_file, is_folder
 from repro.types import InputError
+from repro.writing import owner_of
 
 MARKER = "repro-store.txt"
 MARKED = """\
@@ -22,7 +23,7 @@ KEY = re.compile("[0-9a-f]{16}")
 SCRATCH = re.compile(f"(?P<kind>{KIND.pattern})-(?P<key>{KEY.pattern})")
 """Names in a store: of a folder of artefacts, an artefact, the scratch of its run.
 
-What is half made has a name of `paths.partial_of`.
+What is half made has a name of `writing.partial_of`.
 """
 DATA, DAMAGED, WORK = "data", "damaged", "work"
 """Folders of no kind: snapshots of the hub's datasets, what was moved aside, scratch folders."""

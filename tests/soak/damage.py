@@ -18,7 +18,7 @@ from dimadvise import deploy
 from dimadvise.apply import apply
 from dimadvise.vectors import open_vectors
 from repro.models import SentenceEncoder
-from repro.paths import read_matrix
+from repro.reading import read_matrix
 from repro.report import verdict_frames
 from repro.report.claims import claims
 from repro.report.verdict import Measurement

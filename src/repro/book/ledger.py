@@ -17,8 +17,9 @@ from threading import RLock
 
 from repro.book import notebook
 from repro.manifests import sha256
-from repro.paths import read_json, replacing, write_text
+from repro.reading import read_json
 from repro.terminal import complain
+from repro.writing import replacing, write_text
 
 log = logging.getLogger(__name__)
 NAME = "book.json"

@@ -54,9 +54,10 @@ from repro.models.pretrained import (
     parts_of,
     read_json,
 )
-from repro.paths import is_out_of_memory, replacing_folder
+from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim
+from repro.writing import replacing_folder
 
 if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder
