@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode
 from repro.papers import answer
 from repro.report.interactive import widget
 from repro.report.tables import Shown
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from shown_code import on_page
 
 WALKING = Path(__file__).with_suffix(".js")

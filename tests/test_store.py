@@ -12,8 +12,10 @@ from filelock import FileLock, SoftFileLock
 from safetensors import SafetensorError
 
 from repro.digests import digest
+from repro.manifests import MANIFEST, copy_folder, is_sealed, sealed
 from repro.seeding import derive_seed
-from repro.store import CLOCK, MANIFEST, MARKER, STATE, Store, copy_folder, is_sealed, sealed
+from repro.store import CLOCK, STATE, Store
+from repro.store_layout import MARKER
 from repro.types import InputError
 from repro.verbs_doctor import examine
 

@@ -19,7 +19,7 @@ from dimadvise.screening import choose
 from dimadvise.stores import check_store, holds, levels_of, paste
 from dimadvise.transform import NESTED, TURNED
 from dimadvise.ways import default_sizes
-from repro.rows import hardware
+from repro.provenance import hardware
 
 Chosen = tuple[int | None, int | None, Deployment | None]
 """Rows of the options that answer, as asked and with or without re-scoring, and how the first is

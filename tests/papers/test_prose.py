@@ -15,7 +15,7 @@ from repro.evaluation.seeds import Estimate, estimate
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import lift_of
 from repro.report.speakers import at_full_width, lifted_by
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 
 MINILM, MPNET, E5 = "all-MiniLM-L6-v2", "all-mpnet-base-v2", "e5-small-en"
 CHAPTERS = sorted((paths.project_root() / "book").glob("*.md"))

@@ -27,7 +27,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from repro.models.pretrained import causal_parts, chosen_device, explained, load_network
-from repro.paths import is_out_of_memory
+from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of
 

@@ -28,6 +28,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from repro.manifests import write_manifest
 from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.pooling import (
@@ -53,10 +54,10 @@ from repro.models.pretrained import (
     parts_of,
     read_json,
 )
-from repro.paths import is_out_of_memory, replacing_folder
+from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
-from repro.store import write_manifest
 from repro.types import InputError, check_dim
+from repro.writing import replacing_folder
 
 if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder

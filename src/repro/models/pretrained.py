@@ -26,9 +26,9 @@ import transformers
 from huggingface_hub import constants, get_session, snapshot_download
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
 
-from repro import paths
+from repro import paths, reading
 from repro.digests import digest
-from repro.store import MANIFEST, is_sealed, sha256, unchanged
+from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
 from repro.types import InputError, installing
 
 transformers.logging.set_verbosity_error()
@@ -267,7 +267,7 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
     path = file_of(folder, name)
     if path is None:
         return absent
-    found = paths.read_json(path, "the folder is damaged")
+    found = reading.read_json(path, "the folder is damaged")
     if type(found) is not type(absent):
         raise InputError(
             f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}"
@@ -577,7 +577,7 @@ def explained(what: str, name: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        if paths.is_out_of_memory(error):
+        if reading.is_out_of_memory(error):
             raise
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())[:300] or repr(error)

@@ -16,7 +16,7 @@ from repro.evaluation.seeds import Estimate, estimate, scaled
 from repro.report.cells import Cells, lowest
 from repro.report.measurements import absent, effect
 from repro.report.verdict import MARGIN_POINTS, Measurement, Test
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 
 Facts = Mapping[str, Any]
 """What is known of a group of rows: its encoder, full size, last layer, and whatever else queries

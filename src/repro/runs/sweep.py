@@ -19,7 +19,7 @@ from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
-from repro.paths import read_json
+from repro.reading import read_json
 from repro.runs.cell import TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once
 from repro.runs.lines import TextTable

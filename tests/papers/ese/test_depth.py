@@ -26,7 +26,7 @@ from repro.methods import (
 from repro.models import SentenceEncoder
 from repro.papers.ese import depth
 from repro.papers.ese import lines as ese
-from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
+from repro.papers.ese.ablation import COMPRESSION, WEIGHTS
 from repro.papers.ese.differences import (
     AUDITED,
     REFERENCES,
@@ -35,6 +35,7 @@ from repro.papers.ese.differences import (
     same_training,
     what_is_read,
 )
+from repro.papers.ese.reading import only
 from repro.runs.lines import SEVEN_SETS, load_tasks
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
 from repro.types import InputError

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from repro import data
-from repro.config import TrainConfig
 from repro.data.samples import training_sentences
 from repro.evaluation.labels import stratified_folds
 from repro.models.encoder import merge_equal
 from repro.runs.lines import Task, parts_of
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
+from repro.settings import TrainConfig
 from repro.store import Store
 from repro.types import InputError, one_of
 
