@@ -9,7 +9,9 @@ from threadpoolctl import threadpool_limits
 
 from bench import NAMES, BenchRow, benchmark
 from bench.timing import peak_mb, reset_peak
-from repro.rows import hardware, make_rows, record, versions
+from repro.provenance import hardware, versions
+from repro.results import record
+from repro.rows import make_rows
 
 HEADS = ("work", "peer", "goal", "ratio", "ours s", "peer s", "equal", "threads", "peak MB")
 WIDTHS = (46, 36, 4, 7, 6, 6, 62, 7, 7)

@@ -26,7 +26,7 @@ from dimadvise.judging import fit_and_judge
 from dimadvise.request import Request
 from dimadvise.vectors import Vectors, in_memory
 from repro import data
-from repro.evaluation.classify import stratified_folds
+from repro.evaluation.labels import stratified_folds
 from repro.evaluation.logistic import fit_logistic, fold_accuracy
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.stats import spearman_draws

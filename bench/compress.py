@@ -16,8 +16,8 @@ from bench.encode import distinct_texts
 from bench.timing import BenchRow, alternate
 from repro import data
 from repro.losses import compress_target
-from repro.losses.dependencies import TOLERANCE
 from repro.losses.espresso import each_on_a_thread
+from repro.losses.subspace import TOLERANCE
 from repro.models import SentenceEncoder
 from repro.models.sources import MINILM
 from repro.seeding import cpu_count

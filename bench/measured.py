@@ -14,9 +14,9 @@ import pandas as pd
 
 from dimadvise.measured import ASSET, CALIBRATED, FEATURES, NEAR, SPECTRUM, UNSEEN
 from dimadvise.recall import projected
-from repro.paths import write_text
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from repro.types import InputError
+from repro.writing import write_text
 
 EXPERIMENT, GROWTH = "proposal_choosing_dim", "beyond_collection_size"
 SETTING = r"(?P<level>.+), (?P<vectors>[\d,]+) vectors(?:, (?P<candidates>\d+) re-scored)?"

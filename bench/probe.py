@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from bench.timing import BenchRow, alternate
 from repro import data
-from repro.evaluation.classify import FOLDS, ProbeResult, nested_cv, stratified_folds
+from repro.evaluation.classify import ProbeResult, nested_cv
+from repro.evaluation.labels import FOLDS, stratified_folds
 from repro.evaluation.logistic import GRIDS
 from repro.models import SentenceEncoder
 

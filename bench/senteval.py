@@ -18,7 +18,8 @@ from torch import nn
 
 from bench.timing import BenchRow, alternate
 from repro import data
-from repro.evaluation.classify import FOLDS, ProbeResult, nested_cv, stratified_folds
+from repro.evaluation.classify import ProbeResult, nested_cv
+from repro.evaluation.labels import FOLDS, stratified_folds
 from repro.evaluation.senteval import PENALTIES, fold_accuracy, initial_head
 from repro.models import SentenceEncoder
 from repro.models.sources import MINILM

@@ -326,9 +326,9 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def half_written(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """A file or folder half written by a process of some number, on this machine or on another."""
-    from repro import paths
+    from repro import writing
 
-    here = paths._machine()
+    here = writing._machine()
 
     def write(
         path: Path,
@@ -341,8 +341,8 @@ def half_written(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with monkeypatch.context() as patched:
             patched.setattr(os, "getpid", lambda: pid)
-            patched.setattr(paths, "_machine", lambda: machine)
-            partial = paths.partial_of(path, ending, folder=folder)
+            patched.setattr(writing, "_machine", lambda: machine)
+            partial = writing.partial_of(path, ending, folder=folder)
         if folder:
             partial.mkdir()
         (partial / "file" if folder else partial).write_bytes(b"half")
@@ -381,7 +381,7 @@ def no_flock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
             raise OSError(number, os.strerror(number))
 
         monkeypatch.setattr(fcntl, "flock", flock)
-        monkeypatch.setattr("repro.paths._LOCKS", {})
+        monkeypatch.setattr("repro.locks._LOCKS", {})
 
     return refuse
 

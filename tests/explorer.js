@@ -29,6 +29,11 @@ for (const step of STEPS) {
       if (buttons.length) buttons[Math.min(value, buttons.length - 1)].click();
       continue;
     }
+    if (name === "open") { // a link, which the browser would tell of only after the walk
+      location.hash = value;
+      window.dispatchEvent(new Event("hashchange"));
+      continue;
+    }
     const control = box.querySelector(`[name=${name}]`);
     control.value = value;
     control.dispatchEvent(new Event("input", {bubbles: true}));

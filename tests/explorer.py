@@ -15,12 +15,12 @@ from itertools import product
 from math import isclose, log2
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from repro.papers import answer
 from repro.report.interactive import widget
 from repro.report.tables import Shown
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from shown_code import on_page
 
 WALKING = Path(__file__).with_suffix(".js")
@@ -112,6 +112,11 @@ class Reader:
             self.wished = self.line[int(value)]["dim"]
         elif name in self.typed:
             self.typed[name] = value
+        elif name == "open":
+            state = dict(parse_qsl(value.removeprefix("#")))
+            self.chosen = {name: state[name] for name in NAMES}
+            self.wished = int(state["dim"])
+            self.typed = {name: state.get(name, "") for name in self.typed}
         elif name == "best":
             if fitting := self.fitting():
                 way = fitting[min(int(value), len(fitting) - 1)]
@@ -228,8 +233,10 @@ class Reader:
             told = gigabytes(least, self.millions)
             return [f"Nothing recorded fits: the smallest way takes {told}."]
         budget = gigabytes(1000, self.typed["budget"])
-        twice = self.chosen["use"] == NEIGHBOURS  # neighbours are what is kept
-        headings = HEADINGS[:-1] if twice else HEADINGS
+        price = Decimal(self.typed["price"] or 0)
+        headings = [*HEADINGS[:3], *["price"][: bool(price)], *HEADINGS[3:]]
+        if self.chosen["use"] == NEIGHBOURS:  # which are what is kept, then
+            headings.remove("neighbours")
         lines: list[Any] = [f"The best ways within {budget}, by what they keep for sure", headings]
         for way in self.fitting():
             other = self.same_for_neighbours(way)
@@ -242,6 +249,9 @@ class Reader:
                 percent(way["low"]),
                 percent(other["share"]) if other else "–",
             ]
+            if price:
+                total = Decimal(self.millions) * self.held(way) / 1000
+                cells.insert(3, three_digits(total * price))
             lines.append(cells[: len(headings)])
         return lines
 
@@ -310,10 +320,12 @@ def percent(share: float) -> str:
 
 def gigabytes(size: int, millions: str) -> str:
     """Of so many vectors of `size` bytes, with three digits; none of none, or of fewer."""
-    total = max(Decimal(0), Decimal(millions or "0")) * size / 1000
-    if total:
-        total = rounded(total, Decimal(10) ** (total.adjusted() - 2))
-    return f"{plain(total)} GB"
+    return f"{three_digits(max(Decimal(0), Decimal(millions or '0')) * size / 1000)} GB"
+
+
+def three_digits(number: Decimal) -> str:
+    """Rounded to as many."""
+    return plain(rounded(number, Decimal(10) ** (number.adjusted() - 2)) if number else number)
 
 
 def plain(number: Decimal) -> str:
@@ -338,6 +350,16 @@ def steps(reader: Reader, millions: Sequence[str], *, thorough: bool) -> Iterato
             yield [("millions", number)]
         for number in GRAPHS if millions else ():
             yield [("graph", number)]
+        if millions and way is reader.ways[0]:
+            yield [("millions", "3"), ("graph", "")]
+            address = reader.shown()["link"]
+            yield [("graph", "64"), ("millions", "20"), ("price", "2"), ("dim", "0")]
+            yield [("open", address)]
+            yield [("graph", "0")]
+            address = reader.shown()["link"]
+            yield [("graph", "128")]
+            yield [("open", address)]
+            yield [("graph", "128")]
         for number in BUDGETS if millions else ():
             yield [("budget", number)]
             yield [("best", "1")]

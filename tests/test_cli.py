@@ -19,7 +19,8 @@ from repro.cli import VERBS
 from repro.data import load
 from repro.models import SentenceEncoder
 from repro.models.backbone import Backbone
-from repro.rows import make_rows, read_rows
+from repro.results import read_rows
+from repro.rows import make_rows
 from repro.terminal import QUIET
 from repro.types import InputError, unit_rows
 

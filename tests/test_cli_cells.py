@@ -14,7 +14,7 @@ from dimadvise.apply import apply
 from repro.book import execution, notebook
 from repro.paths import project_root
 from repro.printed import printed_run, printed_runs
-from repro.rows import read_rows
+from repro.results import read_rows
 
 PAGE = """---
 kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -157,7 +157,7 @@ def test_the_snakefile_runs_the_cells_of_a_sweep(backbone, repro, monkeypatch, t
     runs = []
     monkeypatch.setattr(execution, "run", lambda *cell, **_: runs.append(cell))
     repro("", *shlex.split(command))
-    monkeypatch.setattr("repro.rows.results_folder", lambda: tmp_path)
+    monkeypatch.setattr("repro.results.results_folder", lambda: tmp_path)
     repro("sweep wang_figure2_dimensions --seeds 1 --dims 64 8 --backbones", backbone)
     snakes, ours = runs
     assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)

@@ -14,8 +14,8 @@ from dimadvise.request import Request
 from repro import data
 from repro.evaluation.stats import percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
+from repro.manifests import sealed
 from repro.models import SentenceEncoder
-from repro.store import sealed
 from repro.types import unit_rows
 
 sentence_transformers = pytest.importorskip("sentence_transformers")

@@ -10,7 +10,7 @@ import pytest
 from repro.config import PROFILES
 from repro.models import SentenceEncoder
 from repro.objectives import OBJECTIVES
-from repro.rows import read_rows
+from repro.results import read_rows
 from repro.runs.cell import LOSSES
 from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS
 

@@ -11,11 +11,11 @@ from scipy.sparse import csr_matrix
 
 from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
-from repro import paths
+from repro import paths, reading, writing
 from repro.book import notebook
+from repro.manifests import sha256
 from repro.reducers import PCA
 from repro.seeding import cpu_count, derive_seed, make_rng
-from repro.store import sha256
 from repro.types import (
     InputError,
     check_dim,
@@ -35,7 +35,7 @@ def test_what_needs_no_network_brings_no_torch(python):
     absent = {
         "import repro": SLOW | {"numpy"},
         "import repro.cli": SLOW,
-        "import repro.config, repro.store, repro.rows": HEAVY,
+        "import repro.config, repro.store, repro.results": HEAVY,
         "import repro.evaluation, repro.evaluation.retention, repro.report, "
         "repro.theory, repro.reducers": HEAVY,
         "import repro.data; repro.data.load('stsb', split='dev', source='microworld')": HEAVY,
@@ -183,11 +183,11 @@ def test_json_that_cannot_be_read_is_one_error_that_names_the_file(content, reas
     path.write_bytes(content)
     said = rf"note\.json is not valid JSON \(.*{reason}.*\): write or copy it again"
     with pytest.raises(InputError, match=said):
-        paths.read_json(path)
+        reading.read_json(path)
     path.write_text('{"a": [[[1.5, null]]], "é": -Infinity}', encoding="utf-8")
-    assert paths.read_json(path) == {"a": [[[1.5, None]]], "é": -np.inf}
+    assert reading.read_json(path) == {"a": [[[1.5, None]]], "é": -np.inf}
     with pytest.raises(FileNotFoundError):
-        paths.read_json(tmp_path / "none.json")
+        reading.read_json(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("below", ["", "/folder"])
@@ -201,10 +201,10 @@ def test_a_place_that_is_a_link_in_a_circle_is_refused_in_a_sentence(
     with pytest.raises(InputError, match=f"loop{below} is a link that leads in a circle"):
         places.get(variable, paths.hub_folder)()
     with pytest.raises(InputError, match=f"loop{below} is a link that leads in a circle"):
-        paths.writable_folder(tmp_path / f"loop{below}")
+        writing.writable_folder(tmp_path / f"loop{below}")
 
 
-@pytest.mark.parametrize("read", [paths.read_json, sha256, notebook.read])
+@pytest.mark.parametrize("read", [reading.read_json, sha256, notebook.read])
 def test_a_pipe_where_a_file_is_read_is_refused_and_not_waited_for(read, pipe, tmp_path):
     with pytest.raises(InputError, match=r"note\.json .*is a pipe or a device"):
         read(pipe(tmp_path / "note.json"))
@@ -222,16 +222,16 @@ def test_a_pipe_where_a_file_is_read_is_refused_and_not_waited_for(read, pipe, t
     ids=lambda error: type(error).__name__,
 )
 def test_memory_that_ran_out_is_known_whoever_says_so(error):
-    assert paths.is_out_of_memory(error)
+    assert reading.is_out_of_memory(error)
     said = r"memory ran out while X was read \(.+\): "
-    with pytest.raises(InputError, match=said), paths.memory_explained("X"):
+    with pytest.raises(InputError, match=said), reading.memory_explained("X"):
         raise error
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "I/O error"), RuntimeError("size mismatch")])
 def test_another_error_is_not_taken_for_memory_that_ran_out(error):
-    assert not paths.is_out_of_memory(error)
-    with pytest.raises(type(error)), paths.memory_explained("X"):
+    assert not reading.is_out_of_memory(error)
+    with pytest.raises(type(error)), reading.memory_explained("X"):
         raise error
 
 

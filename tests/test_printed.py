@@ -25,7 +25,7 @@ from repro.printed import (
     told_before,
 )
 from repro.report.page import Page
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from repro.settings import ANGLE_PRESETS, LoraConfig
 from repro.types import InputError
 from rivals import SYSTEMS, SystemConfig

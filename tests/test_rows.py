@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import rows
-from repro.rows import COLUMNS, KEY, make_rows, read_rows, record, recorded_rows
+from repro import paths, provenance, replacement, results, rows
+from repro.results import read_rows, record, recorded_rows
+from repro.rows import COLUMNS, KEY, make_rows
 from repro.types import InputError
 
 
@@ -76,9 +77,9 @@ def test_the_commit_is_named_by_twelve_digits_of_the_checkouts_own_history(monke
         asked.append(command)
         return SimpleNamespace(stdout=f"{head}\n")
 
-    monkeypatch.setattr(rows.subprocess, "run", git)
-    assert rows.commit.__wrapped__() == head[:12]
-    assert f"--git-dir={rows.paths.project_root() / '.git'}" in asked[0] and asked[0][-1] == "HEAD"
+    monkeypatch.setattr(provenance.subprocess, "run", git)
+    assert provenance.commit.__wrapped__() == head[:12]
+    assert f"--git-dir={paths.project_root() / '.git'}" in asked[0] and asked[0][-1] == "HEAD"
 
 
 def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
@@ -195,17 +196,17 @@ def test_a_line_that_is_no_digest_with_a_name_is_refused_and_not_written_back(li
 
 
 def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
-    assert rows.recorded_rows("wang_table1").empty
+    monkeypatch.setattr(results, "results_folder", lambda: tmp_path)
+    assert results.recorded_rows("wang_table1").empty
     (path,) = record(some(), tmp_path)
     sums = tmp_path / "SHA256SUMS"
     listed = sums.read_text()
-    assert len(rows.recorded_rows("wang_table1")) == 2
+    assert len(results.recorded_rows("wang_table1")) == 2
     sums.unlink()
     content = path.read_bytes()
     told = r"has no SHA256SUMS, so that nothing vouches for wang_table1\.parquet"
     with pytest.raises(InputError, match=told):
-        rows.recorded_rows("wang_table1")
+        results.recorded_rows("wang_table1")
     with pytest.raises(InputError, match=told):
         record(some(experiment="other"), tmp_path)
     assert path.read_bytes() == content
@@ -213,13 +214,13 @@ def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_pa
     sums.write_text(listed)
     path.unlink()
     told = r"\.parquet is not there, but SHA256SUMS lists it\. .* run `sha256sum \*\.parquet >"
-    for act in (lambda: rows.recorded_rows("wang_table1"), lambda: record(some(0.3), tmp_path)):
+    for act in (lambda: results.recorded_rows("wang_table1"), lambda: record(some(0.3), tmp_path)):
         with pytest.raises(InputError, match=told):
             act()
     assert sums.read_text() == listed and not path.exists()
     sums.write_text("")  # the way out, as `sha256sum` leaves it where no file is left
     record(some(0.3), tmp_path)
-    assert len(rows.recorded_rows("wang_table1")) == 2
+    assert len(results.recorded_rows("wang_table1")) == 2
 
 
 PLACE = {"backbone": "net", "profile": "embedded", "data_source": "local"}
@@ -388,11 +389,11 @@ def test_every_list_of_a_page_that_records_names_rows_or_is_compared():
         *("depths", "targets", "neighbors", "fit_sentences", "seeds"),
     }
     lists = set()
-    for page in (rows.paths.project_root() / "notebooks").glob("*.md"):
+    for page in (paths.project_root() / "notebooks").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         if "\nrecord: bool =" in text:
             lists.update(re.findall(r"^(\w+): list\[", text, flags=re.MULTILINE))
-    assert lists == have_rows | set(rows.NAME_NO_ROWS)
+    assert lists == have_rows | set(replacement.NAME_NO_ROWS)
 
 
 def test_every_recorded_number_without_a_size_is_of_a_whole_run_or_says_all_of_itself():
@@ -408,16 +409,16 @@ def test_every_recorded_number_without_a_size_is_of_a_whole_run_or_says_all_of_i
     by_layer = {"encode_ratio", "encode_seconds", "layer_weight", "compressed_size"}
     scores = {"accuracy", "majority_floor", "spearman", "cosine"}
     says_all = {*of_a_space, *by_bytes, *by_layer, *scores, "goal", "ratio", "seconds", "trials"}
-    for path in sorted(rows.results_folder().glob("*.parquet")):
+    for path in sorted(results.results_folder().glob("*.parquet")):
         frame = pd.read_parquet(path, columns=["metric", "method", "setting", "dim"])
         frame = frame[frame["dim"].isna()].drop_duplicates(ignore_index=True)
-        of_a_whole = pd.concat([whole.of(frame) for whole in rows.WHOLES])
+        of_a_whole = pd.concat([whole.of(frame) for whole in replacement.WHOLES])
         left = set(frame.drop(of_a_whole.index)["metric"]) - says_all
         assert not left, f"{path.name}: {sorted(left)}"
 
 
 def test_the_recorded_rows_are_whole():
-    folder = rows.results_folder()
+    folder = results.results_folder()
     files = sorted(folder.glob("*.parquet"))
     assert [line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()] == [
         p.name for p in files
@@ -461,7 +462,7 @@ def test_a_column_of_another_kind_is_refused_wherever_rows_are_read(
     some().assign(**{column: pd.Series(values)}).to_parquet(path, index=False)
     listed = hashlib.sha256(path.read_bytes()).hexdigest()
     (tmp_path / "SHA256SUMS").write_text(f"{listed}  {path.name}\n")
-    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
+    monkeypatch.setattr(results, "results_folder", lambda: tmp_path)
     found = rf"wang_table1.parquet has .*{re.escape(str(values[0]))}.* in the column '{column}'"
     for read in (
         lambda: read_rows(path),
@@ -491,14 +492,14 @@ def test_a_recorded_command_that_no_shell_reads_is_told_in_a_sentence(tmp_path):
 
 def kill_after_listing(frame, folder, monkeypatch):
     """Record rows, and die once their digest is listed, before the file is there."""
-    write = rows._write_digests
+    write = results.write_digests
 
     def killed(*given):
         write(*given)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(rows, "_write_digests", killed)
+        patch.setattr(results, "write_digests", killed)
         record(frame, folder)
 
 
@@ -511,9 +512,9 @@ def test_a_kill_between_digest_and_file_leaves_both_as_they_were(tmp_path, monke
 @pytest.mark.parametrize("writes", [0, 1])
 def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monkeypatch):
     (path,) = record(some(0.1), tmp_path)
-    write = Mock(wraps=rows._write_digests, side_effect=[*[DEFAULT] * writes, KeyboardInterrupt])
+    write = Mock(wraps=results.write_digests, side_effect=[*[DEFAULT] * writes, KeyboardInterrupt])
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(rows, "_write_digests", write)
+        patch.setattr(results, "write_digests", write)
         record(some(0.5), tmp_path)
     assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
     record(some(0.7), tmp_path)
@@ -521,8 +522,8 @@ def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monk
 
 
 def test_a_kill_between_the_listing_and_the_first_rows_leaves_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
+    monkeypatch.setattr(results, "results_folder", lambda: tmp_path)
     kill_after_listing(some(), tmp_path, monkeypatch)
-    assert rows.recorded_rows("wang_table1").empty
+    assert results.recorded_rows("wang_table1").empty
     record(some(), tmp_path)
     assert (tmp_path / "SHA256SUMS").read_text().count("\n") == 1

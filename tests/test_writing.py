@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from filelock import Timeout
 
-from repro.paths import locked, replacing, replacing_folder, writable_file
+from repro.locks import locked
 from repro.types import InputError
+from repro.writing import replacing, replacing_folder, writable_file
 
 DEAD = 999_999_999  # no process has that number
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from threadpoolctl import threadpool_limits
 
 from dimadvise.request import Request, as_option
-from repro.paths import locked, writable_folder
+from repro.locks import locked
 from repro.seeding import cpu_count
 from repro.types import Array, InputError, one_of
+from repro.writing import writable_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +266,7 @@ def refuse_foreign(output: Path) -> None:
     since.
     """
     from dimadvise.deploy import check_ours, read_sealed
-    from repro.store import sha256
+    from repro.manifests import sha256
 
     there = [name for name in WRITTEN if (output / name).exists()]
     if not there:

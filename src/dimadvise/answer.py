@@ -19,7 +19,7 @@ from dimadvise.screening import choose
 from dimadvise.stores import check_store, holds, levels_of, paste
 from dimadvise.transform import NESTED, TURNED
 from dimadvise.ways import default_sizes
-from repro.rows import hardware
+from repro.provenance import hardware
 
 Chosen = tuple[int | None, int | None, Deployment | None]
 """Rows of the options that answer, as asked and with or without re-scoring, and how the first is
@@ -113,7 +113,7 @@ def answered(request: Request, case: Case, started: float) -> Advice:
         return Advice(findings)
     fitted_on = found.fitted if judging is None else judging.rows
     note = _note(task, findings, found, {"layer": layer, "fitted_on": fitted_on})
-    pasted = paste(request.store, deployment) if request.store else ""
+    pasted = paste(request.store, deployment, str(request.output)) if request.store else ""
     return Advice(findings, deployment, note, pasted)
 
 
@@ -187,7 +187,7 @@ def _judged(task: Task) -> Judgement:
     if request.store:
         held = levels_of(request.store)
         if not request.levels and "int8" not in held and "float16" in held:
-            levels.append("float16")  # the step that costs least, where there is no byte
+            levels.append("float16")  # loses least of what a store without a byte can save
         levels = list(dict.fromkeys(level for level in levels if level in held)) or held
         sizes = dims or default_sizes(last.shape[1])
         dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))

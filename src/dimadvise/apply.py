@@ -29,10 +29,12 @@ from dimadvise.files import Block, Name
 from dimadvise.source import Shard, Source
 from dimadvise.vectors import refuse_unread_column
 from repro.evaluation.quantise import FLOATS
-from repro.paths import locked, regular_file, replacing, writable_folder, write_text
-from repro.store import sealed, sha256
+from repro.locks import locked
+from repro.manifests import sealed, sha256
+from repro.reading import regular_file
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
+from repro.writing import replacing, writable_folder, write_text
 
 MANIFEST = "vectors.json"
 OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")

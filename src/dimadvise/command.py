@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 from dimadvise import advisor
 from dimadvise.advisor import refuse_foreign
 from dimadvise.request import Recheck, Request
-from repro.paths import writable_folder
 from repro.seeding import cpu_count
 from repro.terminal import say
 from repro.types import InputError
+from repro.writing import writable_folder
 
 KEPT = 3  # how a job ends that was to fail if vectors are kept as they are
 

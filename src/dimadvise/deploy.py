@@ -23,9 +23,10 @@ from dimadvise.files import MAPS
 from dimadvise.indices import faiss_factory, index_of
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import FLOATS, Codebook
-from repro.paths import read_json, replacing, writable_folder, write_text
-from repro.store import sealed, sha256, unchanged
+from repro.manifests import sealed, sha256, unchanged
+from repro.reading import read_json
 from repro.types import InputError, plain_array
+from repro.writing import replacing, writable_folder, write_text
 
 NOTE = "reducer.json"
 WEIGHTS, CODES = MAPS

@@ -27,7 +27,7 @@ from dimadvise.bounds import (
 from dimadvise.folds import FOLDS, Folds, equal_rows, even_folds
 from dimadvise.unseen import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
-from repro.evaluation.classify import stratified_folds
+from repro.evaluation.labels import stratified_folds
 from repro.evaluation.logistic import fit_logistic
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.sts import prefix_cosines
@@ -38,7 +38,7 @@ LEARNT = (FOLDS / (FOLDS - 1)) ** 0.5
 """How much more than their items scores of a classifier vary: what it learnt varies too, and folds
 learn much alike.
 """
-TRIED = 500  # rows that tell penalties apart well enough
+CHOOSING = 500  # rows that are enough to choose a penalty by
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each halving by rows that are not judged."""
 
@@ -232,7 +232,7 @@ class Classes(Evidence):
         do if they are large.
         """
         others, sizes = np.unique(fold[fold != judged], return_counts=True)
-        inner = others[np.cumsum(sizes) - sizes < TRIED].tolist()
+        inner = others[np.cumsum(sizes) - sizes < CHOOSING].tolist()
         learnt = np.stack([(fold != judged) & (fold != f) for f in inner])
         members = np.repeat(learnt, len(PENALTIES), axis=0)
         tried = self._right(X, members, np.tile(PENALTIES, len(inner)))

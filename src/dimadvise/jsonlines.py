@@ -11,7 +11,7 @@ import numpy as np
 from dimadvise.columns import NAMING, chosen, hint, naming
 from dimadvise.files import JSON_NUMBERS, Name, Rows, Vectors, read_json
 from repro.data.files import read_lines
-from repro.paths import fields_once
+from repro.reading import fields_once
 from repro.types import InputError
 
 A_LINE_EACH = "expected one vector, or one object with a vector, on each line"

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from repro.paths import ASSETS, read_json
+from repro.paths import ASSETS
+from repro.reading import read_json
 from repro.types import Array, InputError, check_same_length
 
 # Ρ: predicted correlation; k: neighbours kept

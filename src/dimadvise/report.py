@@ -24,9 +24,9 @@ from dimadvise.figures import (
 )
 from dimadvise.findings import Findings, answer_of, consequences, headline, other_answer_of
 from dimadvise.indices import faiss_factory
-from repro.paths import write_text
+from repro.manifests import sealed, sha256
 from repro.report.figures import Drawing
-from repro.store import sealed, sha256
+from repro.writing import write_text
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 

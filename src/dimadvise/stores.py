@@ -54,10 +54,11 @@ def codes_queries(store: str, level: str) -> bool:
     return level in STORES[store]["coded"]
 
 
-def paste(store: str, deployment: Deployment) -> str:
+def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
     """What to give the store, as SQL, JSON or code, with as many candidates as were measured.
 
-    Where the store itself does not re-rank, the last line says that its reader does.
+    Where the store itself does not re-rank, the last line says that its reader does. The advice
+    lies in `folder`.
     """
     record, level, times = STORES[store], deployment.level, deployment.rerank
     kind = PRODUCT if level.startswith(PRODUCT) else level
@@ -77,7 +78,8 @@ def paste(store: str, deployment: Deployment) -> str:
         wrapped=record.get("wrapped", {}).get(level, ""),
         count=count,
         more=4 * count,
-        # Of pgvector, whose index gives no more rows than it has searched, and searches so many
+        advice=repr(folder),
+        # An index of pgvector gives no more rows than it searches, which are 1,000 at most
         searched=min(max(4 * count, 200), 1000),
     ).strip()
     if times and not record["again"]:
@@ -86,11 +88,11 @@ def paste(store: str, deployment: Deployment) -> str:
 
 
 def filled_by(store: str, folder: str) -> str:
-    """Whence come the rows and the queries of what is pasted, by an advice in a folder."""
+    """Which rows and queries go into what is pasted, and what makes them."""
     if STORES[store].get("takes_full"):
-        return "full vectors and full queries go in"
+        return "it takes full vectors and full queries"
     return (
-        f"rows by `dimadvise apply VECTORS --advice {folder}`, and queries, which go through the "
-        f"same map, likewise or one at a time by `dimadvise.deploy.read({folder!r}).codes(q)`; a "
-        "second query parameter is the full vector"
+        f"`dimadvise apply VECTORS --advice {folder}` writes its rows. Queries go through the same "
+        f"map: in Python, `from dimadvise.deploy import read; read({folder!r}).codes(Q)`. Where a "
+        "query has two vectors, the second is the full one"
     )

@@ -17,7 +17,7 @@ import tyro
 
 from dimadvise.command import advise, apply, check
 from repro import __version__
-from repro.paths import is_out_of_memory
+from repro.reading import is_out_of_memory
 from repro.terminal import allow_any_letter, close_output, complain, say
 from repro.types import InputError, extra_with, lacking, one_of
 from repro.verb_options import command

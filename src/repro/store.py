@@ -7,19 +7,17 @@ artefact is moved aside with a warning and made again. Nothing is pickled.
 
 A folder becomes a store by a marker, which it gets while it is new, empty or holds nothing but a
 store's own; nowhere else is anything written. Things of other people may lie in a store all the
-same. So only the names given here are looked at, each at its own place, and what is in the way or
-left over is moved to `damaged/`, which nothing empties.
+same. So only the names of `store_layout` are looked at, each at its own place, and what is in the
+way or left over is moved to `damaged/`, which nothing empties.
 
 `remember` keeps what a function returns, arrays or JSON; `get_or_make` keeps whatever files a long
 run writes.
 """
 
 import errno
-import hashlib
 import json
 import logging
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -34,36 +32,34 @@ from filelock import Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
-from repro.paths import (
-    disk_full_explained,
-    locked,
-    owner_of,
-    read_json,
-    regular_file,
-    replacing,
-    write_text,
+from repro.locks import locked, soft_lock
+from repro.manifests import is_sealed, read_manifest, sha256, write_manifest
+from repro.paths import is_file, is_folder
+from repro.reading import read_json
+from repro.store_layout import (
+    DAMAGED,
+    DATA,
+    KEY,
+    KIND,
+    MARKED,
+    MARKER,
+    SCRATCH,
+    WORK,
+    halves,
+    is_manifest_of,
+    is_moved,
+    is_of_kind,
+    is_scratch,
+    is_snapshots,
+    key_of_half,
+    lock_of,
+    may_be_ours,
+    unfinished,
 )
 from repro.types import InputError
+from repro.writing import disk_full_explained, owner_of, partial_of, write_text
 
 log = logging.getLogger(__name__)
-MANIFEST = "manifest.json"
-MARKER = "repro-store.txt"
-MARKED = """\
-This folder is a store of the command `repro`: REPRO_HOME names it.
-
-All that is kept here was computed and can be computed again: removing the whole folder costs
-nothing but time. `repro doctor` examines it. Faulty entries are put into `damaged/`, which nothing
-reads: remove it when you like.
-"""
-KIND = re.compile("[a-z][a-z0-9_-]*")
-KEY = re.compile("[0-9a-f]{16}")
-SCRATCH = re.compile(f"(?P<kind>{KIND.pattern})-(?P<key>{KEY.pattern})")
-"""Names in a store: of a folder of artefacts, an artefact, the scratch of its run.
-
-What is half made has a name of `paths.partial_of`.
-"""
-DATA, DAMAGED, WORK = "data", "damaged", "work"
-"""Folders of no kind: snapshots of the hub's datasets, what was moved aside, scratch folders."""
 CLOCK, STATE = "seconds", "state.safetensors"
 """Files of a scratch folder: the seconds spent before, and the state from which a run resumes."""
 
@@ -128,15 +124,15 @@ class Store:
 
     def _strangers(self) -> Iterator[Path]:
         """What lies in the folder, or in one of its folders, and was not put there by a store."""
-        shapes = {DATA: _is_snapshots, DAMAGED: _is_moved, WORK: _is_scratch}
+        shapes = {DATA: is_snapshots, DAMAGED: is_moved, WORK: is_scratch}
         for place in sorted(self.home.iterdir()):
             owner = owner_of(place)
             if owner is not None and owner.name == MARKER:  # another process is claiming the store
                 continue
-            if not _is_folder(place) or not KIND.fullmatch(place.name):
+            if not is_folder(place) or not KIND.fullmatch(place.name):
                 yield place
                 continue
-            has_our_shape = shapes.get(place.name, _is_of_kind)
+            has_our_shape = shapes.get(place.name, is_of_kind)
             for each in sorted(place.iterdir()):
                 if not has_our_shape(each):
                     yield each
@@ -168,10 +164,10 @@ class Store:
                     return Made(final, True, read_manifest(final)["seconds"])
                 self.set_aside(final, fault)
             work = self.scratch(kind, key)
-            for half in _halves(final.parent):
-                if _key_of_half(half) == key:  # of a killed run: nobody else writes this key
+            for half in halves(final.parent):
+                if key_of_half(half) == key:  # of a killed run: nobody else writes this key
                     self.move_partial(half)
-            target = paths.partial_of(final, folder=True)
+            target = partial_of(final, folder=True)
             target.mkdir()
             started = time.perf_counter() - _seconds_before(work)
             try:
@@ -218,8 +214,8 @@ class Store:
 
     def drop_scratch(self, work: Path) -> None:
         """Remove what a run leaves in its scratch folder, and the folder if it is empty then."""
-        for left in (work / CLOCK, work / STATE, *_unfinished(work)):
-            if _is_file(left):
+        for left in (work / CLOCK, work / STATE, *unfinished(work)):
+            if is_file(left):
                 left.unlink()
         with suppress(OSError):  # it holds something else
             work.rmdir()
@@ -230,7 +226,7 @@ class Store:
             try:
                 self.claim()
                 final.parent.mkdir(parents=True, exist_ok=True)
-                held.enter_context(locked(_lock_of(final)))
+                held.enter_context(locked(lock_of(final)))
             except OSError as error:
                 if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
                     raise
@@ -252,10 +248,10 @@ class Store:
             return f"unreadable manifest ({error})"
         if missing := {"kind", "key", "files", "seconds"} - manifest.keys():
             return f"unreadable manifest (it lacks {', '.join(sorted(missing))})"
-        if not is_sealed(manifest) or not _is_manifest_of(folder, manifest):
+        if not is_sealed(manifest) or not is_manifest_of(folder, manifest):
             return "its manifest has changed, or is another artefact's"
         for name, expected in manifest["files"].items():
-            if not _is_file(folder / name):
+            if not is_file(folder / name):
                 return f"{name} is missing"
             if sha256(folder / name) != expected:
                 return f"{name} has changed since it was written"
@@ -272,7 +268,7 @@ class Store:
         """All finished artefacts; a folder whose manifest speaks of something else is none."""
         for kind in self._kinds():
             for folder in sorted(kind.iterdir()):
-                if KEY.fullmatch(folder.name) and _is_folder(folder) and _may_be_ours(folder):
+                if KEY.fullmatch(folder.name) and is_folder(folder) and may_be_ours(folder):
                     yield folder
 
     def partials(self) -> list[Path]:
@@ -282,11 +278,11 @@ class Store:
         """
         if self.refusal():
             return []
-        left = [half for kind in self._kinds() for half in _halves(kind)]
+        left = [half for kind in self._kinds() for half in halves(kind)]
         for place in (self.home / WORK, self.home / DATA):
-            for folder in place.iterdir() if _is_folder(place) else ():
-                if _is_folder(folder):
-                    left += _unfinished(folder)
+            for folder in place.iterdir() if is_folder(place) else ():
+                if is_folder(folder):
+                    left += unfinished(folder)
         return sorted(left)
 
     def _kinds(self) -> list[Path]:
@@ -296,7 +292,7 @@ class Store:
         kinds = []
         for place in sorted(self.home.iterdir()):
             is_reserved = place.name in (DATA, DAMAGED, WORK)
-            if KIND.fullmatch(place.name) and _is_folder(place) and not is_reserved:
+            if KIND.fullmatch(place.name) and is_folder(place) and not is_reserved:
                 kinds.append(place)
         return kinds
 
@@ -309,13 +305,13 @@ class Store:
         if owner is None:
             return False
         scratch = SCRATCH.fullmatch(partial.parent.name)
-        if key := _key_of_half(partial):
+        if key := key_of_half(partial):
             final, is_dead = partial.with_name(key), not psutil.pid_exists(owner.pid)
         else:
             final = self.home.joinpath(*scratch.groups()) if scratch else partial
             is_dead = owner.is_dead
-        lock = _lock_of(final)
-        if not is_dead or not (lock.exists() or paths.soft_lock(lock).exists()):
+        lock = lock_of(final)
+        if not is_dead or not (lock.exists() or soft_lock(lock).exists()):
             return is_dead
         with suppress(Timeout), locked(lock, timeout=0):
             return True
@@ -332,7 +328,7 @@ class Store:
         """Move an artefact to `damaged/` if it is damaged still, and no other process holds its
         lock; whether it was moved.
         """
-        with suppress(Timeout), locked(_lock_of(folder), timeout=0):
+        with suppress(Timeout), locked(lock_of(folder), timeout=0):
             if folder.exists() and (fault := self.fault_found(folder)):
                 self.set_aside(folder, fault)
                 return True
@@ -346,7 +342,7 @@ class Store:
 
     def move_partial(self, partial: Path) -> Path:
         """Move what a killed run left to `damaged/`; where it is now."""
-        key = _key_of_half(partial)
+        key = key_of_half(partial)
         place = partial.with_name(key) if key else partial.parent
         return self._move_aside(partial, str(place.relative_to(self.home)))
 
@@ -356,188 +352,6 @@ class Store:
         aside.parent.mkdir(exist_ok=True)
         os.replace(path, aside)
         return aside
-
-
-# what a store puts into its folders, by name and shape
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
-
-
-def _lock_of(final: Path) -> Path:
-    """The lock of an artefact, or of the place where one would be."""
-    return final.with_name(f"{final.name}.lock")
-
-
-def _halves(kind: Path) -> list[Path]:
-    """The half-made artefacts of a kind."""
-    return [each for each in sorted(kind.glob("*.partial")) if _key_of_half(each)]
-
-
-def _unfinished(folder: Path) -> list[Path]:
-    """The files of a folder that were to be renamed when they were whole."""
-    return [each for each in sorted(folder.iterdir()) if owner_of(each)]
-
-
-def _key_of_half(path: Path) -> str:
-    """The key of the artefact that a folder was to become; empty for anything else."""
-    owner = owner_of(path)
-    is_half = owner is not None and KEY.fullmatch(owner.name) and _is_folder(path)
-    return owner.name if owner is not None and is_half else ""
-
-
-def _is_of_kind(path: Path) -> bool:
-    """Whether this is an artefact, by its name and its manifest, or one half made, or a lock."""
-    if re.fullmatch(rf"{KEY.pattern}(\.soft)?\.lock", path.name):
-        return _is_file(path)
-    if not KEY.fullmatch(path.name) or not _is_folder(path):
-        return bool(_key_of_half(path))
-    try:
-        manifest = read_manifest(path)
-    except (InputError, OSError):
-        return False
-    return is_sealed(manifest) and _is_manifest_of(path, manifest)
-
-
-def _is_scratch(path: Path) -> bool:
-    return SCRATCH.fullmatch(path.name) is not None and _is_folder(path)
-
-
-def _is_moved(path: Path) -> bool:
-    return re.fullmatch(rf"{KIND.pattern}-[0-9]+", path.name) is not None
-
-
-def _is_snapshots(path: Path) -> bool:
-    """Whether this is a folder of nothing but tables, whole or half written."""
-    if not _is_folder(path):
-        return False
-    table = re.compile(r".+\.parquet(\.[0-9a-f.]+\.partial)?")
-    return all(table.fullmatch(each.name) and _is_file(each) for each in path.iterdir())
-
-
-# manifests
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of a file."""
-    with regular_file(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
-    """Seal a folder: record the checksum of every file in it, with some notes.
-
-    All of them may be read by whom the manifest may be: libraries make some for their owner alone.
-    """
-    files = {name: sha256(folder / name) for name in _files_in(folder)}
-    note = sealed({**notes, "files": files})
-    write_text(folder / MANIFEST, json.dumps(note, indent=1))
-    usual = (folder / MANIFEST).stat().st_mode
-    for name in files:
-        (folder / name).chmod(usual)
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The notes and checksums of an artefact.
-
-    Raises:
-        InputError: for a file that is no manifest.
-        OSError: for one that is missing or may not be read.
-    """
-    manifest = read_json(folder / MANIFEST)
-    if not isinstance(manifest, dict):
-        what = type(manifest).__name__
-        raise InputError(f"{folder / MANIFEST} holds a {what}: expected names and values")
-    return manifest
-
-
-def sealed(note: Mapping[str, Any]) -> dict[str, Any]:
-    """A note as JSON has it, with a digest of what it says."""
-    said = json.loads(json.dumps(note, default=str))
-    return {**said, "seal": digest(said)}
-
-
-def is_sealed(note: Mapping[str, Any]) -> bool:
-    """Whether a note was `sealed` and says what it did then."""
-    said = {name: value for name, value in note.items() if name != "seal"}
-    return note.get("seal") == digest(said)
-
-
-def unchanged(note: Mapping[str, Any]) -> bool:
-    """Whether a note says what it did when it was `sealed`; one that never was passes."""
-    return "seal" not in note or is_sealed(note)
-
-
-def copy_folder(source: Path, target: Path) -> None:
-    """Copy a sealed folder, each file whole or not at all, over an earlier copy; its manifest last.
-
-    Raises:
-        InputError: before anything is copied, if the target holds a file of one of these names that
-            no sealed manifest there lists with its checksum: somebody else wrote or edited it.
-    """
-    written = _written(target)
-    differing = []
-    for name in (*read_manifest(source)["files"], MANIFEST):
-        there = target / name
-        if not os.path.lexists(there):
-            differing.append(name)
-            continue
-        if not _is_file(there):
-            raise InputError(f"{there} is no regular file: give another output")
-        content = sha256(there)
-        if content == sha256(source / name):
-            continue
-        if content != written.get(name):
-            way_out = "nothing is overwritten, give another output"
-            raise InputError(f"{there} is none of ours, or was edited: {way_out}")
-        differing.append(name)
-    for name in differing:
-        with replacing(target / name) as partial:
-            shutil.copyfile(source / name, partial)
-
-
-def _written(folder: Path) -> dict[str, str]:
-    """The checksums of what we wrote into a folder, by its sealed manifest; of that one too."""
-    try:
-        manifest = read_manifest(folder)
-    except (InputError, OSError):
-        return {}
-    if not is_sealed(manifest) or not isinstance(manifest.get("files"), dict):
-        return {}
-    return {**manifest["files"], MANIFEST: sha256(folder / MANIFEST)}
-
-
-def _is_manifest_of(folder: Path, manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest is that of the artefact in this folder."""
-    named = manifest.get("kind"), manifest.get("key")
-    return named == (folder.parent.name, folder.name)
-
-
-def _may_be_ours(folder: Path) -> bool:
-    """Whether a folder has a manifest that speaks of an artefact, or one that cannot be read."""
-    try:
-        return {"kind", "key", "files"} <= read_manifest(folder).keys()
-    except FileNotFoundError:
-        return False
-    except (InputError, OSError):
-        return True
-
-
-def _files_in(folder: Path) -> list[str]:
-    """The names, below a folder, of all that is no folder, but for its manifest."""
-    names = []
-    for path in sorted(folder.rglob("*")):
-        if path != folder / MANIFEST and not _is_folder(path):
-            names.append(str(path.relative_to(folder)))
-    return names
-
-
-# values
 
 
 def _write_value(folder: Path, value: Any) -> None:

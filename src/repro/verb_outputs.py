@@ -4,9 +4,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from repro.paths import is_out_of_memory, refuse_other_form, replacing
-from repro.store import MANIFEST, copy_folder, read_manifest, sha256
+from repro.manifests import MANIFEST, copy_folder, read_manifest, sha256
+from repro.reading import is_out_of_memory
 from repro.types import InputError
+from repro.writing import refuse_other_form, replacing
 
 
 def refuse_others(path: Path, form: str, is_ours: Callable[[Path], bool]) -> None:

@@ -199,7 +199,7 @@ def _recorded_runs() -> dict[Run, str]:
     """When, and from which commit, each recorded run was made; of pages whose source is no
     parameter also without it.
     """
-    from repro.rows import read_recorded, results_folder
+    from repro.results import read_recorded, results_folder
 
     known: dict[Run, str] = {}
     for path in results_folder().glob("*.parquet"):

@@ -35,7 +35,7 @@ def doctor(repair: bool = False) -> int:
 def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
     from repro import paths
-    from repro.rows import hardware
+    from repro.provenance import hardware
 
     yield f"hardware: {hardware()}", False
     for package in PACKAGES:
@@ -50,7 +50,8 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
 
 def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
     """The findings in the store; repairing moves what is faulty or left over to `damaged/`."""
-    from repro.store import DAMAGED, Store
+    from repro.store import Store
+    from repro.store_layout import DAMAGED
 
     store = Store()
     if refusal := store.refusal():

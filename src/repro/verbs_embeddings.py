@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from repro.paths import replacing, writable_file, writable_folder
 from repro.settings import Pooling
 from repro.terminal import say
 from repro.types import DataSource, InputError, check_dim
 from repro.verb_outputs import is_embeddings, is_rows, refuse_others
+from repro.writing import replacing, writable_file, writable_folder
 
 BLOCK, CHARACTERS = 2**15, 2**25
 """Texts that `encode` holds at once, and their characters, whichever is reached first."""

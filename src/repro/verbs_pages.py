@@ -66,7 +66,8 @@ def run(
     from repro.book.parameters import from_here, parameters_of, validate
     from repro.config import PROFILES
     from repro.digests import digest
-    from repro.paths import project_root, refuse_other_form, writable_file
+    from repro.paths import project_root
+    from repro.writing import refuse_other_form, writable_file
 
     if output is not None and not output.exists():  # What is there is told as what it is
         refuse_other_form(output, ".ipynb")

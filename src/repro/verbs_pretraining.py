@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repro.paths import writable_folder
 from repro.terminal import say
 from repro.types import DataSource, InputError, check_dim
 from repro.verb_outputs import copy_encoder, refuse_foreign
+from repro.writing import writable_folder
 
 if TYPE_CHECKING:
     from repro.store import Store
@@ -67,8 +67,8 @@ def pretrain(asked: Pretraining) -> int:
     from repro import data
     from repro.data.samples import fingerprint
     from repro.digests import digest
-    from repro.paths import read_json
-    from repro.rows import hardware
+    from repro.provenance import hardware
+    from repro.reading import read_json
     from repro.seeding import cpu_count
     from repro.store import Store
     from repro.training import mlm
@@ -182,10 +182,11 @@ def _make_network(
     """Pre-train a network into a folder, with a card for readers and one for programs."""
     import torch
 
-    from repro.paths import ASSETS, write_text
-    from repro.rows import commit, versions
+    from repro.paths import ASSETS
+    from repro.provenance import commit, versions
     from repro.store import STATE
     from repro.training import mlm
+    from repro.writing import write_text
 
     torch.set_num_threads(origin["threads"])
     corpus = tokens()

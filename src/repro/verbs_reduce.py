@@ -14,10 +14,11 @@ from typing import Annotated, Any
 
 import tyro
 
-from repro.paths import read_matrix, writable_file, write_matrix
+from repro.reading import read_matrix
 from repro.terminal import Menu, say
 from repro.types import Array, InputError
 from repro.verb_outputs import is_embeddings, refuse_others
+from repro.writing import writable_file, write_matrix
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer

@@ -9,7 +9,6 @@ import tyro
 
 from repro.config import override
 from repro.objectives import OBJECTIVES, objective_of, title
-from repro.paths import writable_folder
 from repro.settings import (
     ANGLE_PRESETS,
     ESPRESSO_FORMS,
@@ -23,6 +22,7 @@ from repro.settings import (
 from repro.terminal import Menu, ProfileName, say
 from repro.types import DataSource, InputError
 from repro.verb_outputs import copy_encoder, refuse_foreign
+from repro.writing import writable_folder
 
 T = TypeVar("T")
 # Its help says what happens without it

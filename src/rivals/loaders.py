@@ -21,6 +21,7 @@ from repro import config as repro_config
 from repro import data
 from repro.digests import digest
 from repro.evaluation import sts_spearman
+from repro.manifests import sha256
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.device import default_device
@@ -34,7 +35,7 @@ from repro.runs.encoders import Named, encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.settings import TrainConfig
-from repro.store import Store, sha256
+from repro.store import Store
 from repro.types import Array, InputError, one_of
 from rivals.flow import Flow, FlowConfig, fit_flow, fit_whitening, whitened
 from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent

@@ -13,7 +13,7 @@ import pytest
 
 from repro.book import builder, site
 from repro.book.ledger import Ledger
-from repro.store import sha256
+from repro.manifests import sha256
 from repro.types import InputError
 
 PAGES = {"sized", "plain", "scorecard"}

@@ -69,6 +69,7 @@ def declared(tmp_path):
         ("folder", r"'C:\new'", r"C:\new"),
         ("seeds", "all #2", "all #2"),
         ("seeds", "[a, 'b #2']", ["a", "b #2"]),
+        ("seeds", "&a [*a]", "&a [*a]"),  # a list within itself is none
     ],
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):

@@ -31,7 +31,7 @@ from dimadvise.vectors import in_memory
 from made_rows import made_curves
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from repro.types import InputError
 from shown_code import on_page
 

@@ -23,7 +23,7 @@ from dimadvise.inputs import case_of
 from dimadvise.vectors import in_memory
 from repro.cli import dimadvise as command
 from repro.evaluation.stats import Interval
-from repro.paths import locked
+from repro.locks import locked
 from repro.types import InputError
 
 FEW = {"methods": ("svd",), "levels": ("int8", "binary"), "dims": (40, 32, 24, 16)}

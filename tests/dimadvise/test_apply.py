@@ -14,7 +14,7 @@ from dimadvise import apply as applying
 from dimadvise import deploy
 from dimadvise.apply import MANIFEST, apply
 from dimadvise.vectors import open_vectors
-from repro.store import sealed, sha256
+from repro.manifests import sealed, sha256
 from repro.types import InputError
 
 

@@ -118,6 +118,17 @@ def test_hamming_finds_fewer_than_queries_that_stay_floats_and_it_is_measured():
     assert recalls["usearch"] < recalls[""] - 0.03
 
 
+def test_what_is_pasted_for_faiss_runs_as_it_stands(tmp_path, repro):
+    X = rows(400)
+    np.save(tmp_path / "X.npy", X)
+    given = ("--store", "faiss", "--recall", 0.8, "--output", tmp_path / "my advice")
+    told = repro("advise", tmp_path / "X.npy", *given).out
+    code = told[told.index("from dimadvise") :]
+    names = {"X": X, "Q": X[:7]}
+    exec(code.replace("index.search", "found = index.search"), names)
+    assert (names["found"][1][:, 0] == np.arange(7)).mean() > 0.5, "rows find themselves"
+
+
 def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
     np.save(tmp_path / "X.npy", rows(400))
     out = tmp_path / "out"
@@ -128,7 +139,7 @@ def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
     assert note["level"] in ("float32", "float16", "binary")
     assert told.rstrip().endswith("LIMIT 10;") and "CREATE TABLE" in told
     assert "SET hnsw.ef_search = 200;" in told, "an index gives no more rows than it has searched"
-    assert f"rows by `dimadvise apply VECTORS --advice {out}`" in told
+    assert f"`dimadvise apply VECTORS --advice {out}` writes its rows" in " ".join(told.split())
     assert "CREATE TABLE" in (out / "report.html").read_text()
     refused = repro(
         "advise", tmp_path / "X.npy", "--store", "weaviate", "--levels", "int4", ends=2

@@ -5,13 +5,16 @@ from sklearn.linear_model import LogisticRegression
 
 from repro.evaluation import (
     classify,
+    knn,
     knn_accuracy,
+    labels,
     linear_probe,
     logistic,
     nested_cv_accuracy,
     senteval,
 )
-from repro.evaluation.classify import FOLDS, nested_cv, pair_features, probe, stratified_folds
+from repro.evaluation.classify import nested_cv, pair_features, probe
+from repro.evaluation.labels import FOLDS, stratified_folds
 from repro.evaluation.logistic import GRIDS, fold_accuracy
 from repro.evaluation.stats import bootstrap_mean
 from repro.sets import LabelledPairs, LabelledTexts
@@ -230,9 +233,7 @@ def test_the_form_follows_from_the_splits_and_the_floor_is_the_trainings_majorit
     ]
     found = classify.score_classification(embed, {"train": pairs[0], "test": pairs[2]})
     assert found.value == linear_probe(pair_features(a, a[::-1]), ya, pair_features(c, c[::-1]), yc)
-    assert (
-        classify.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
-    )
+    assert labels.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
 
 
 def test_folds_spread_every_class_evenly_and_pair_features_are_sentevals():
@@ -261,7 +262,7 @@ def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(rar
         scores = [
             nested_cv_accuracy(X, y),
             linear_probe(X, y, X, y),
-            classify.knn_cv_correct(X, y).mean(),
+            knn.knn_cv_correct(X, y).mean(),
         ]
     assert len(told) == 3  # not once more for every inner fold
     assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart

@@ -12,13 +12,9 @@ from sklearn.metrics import adjusted_rand_score, mutual_info_score, normalized_m
 from sklearn.neighbors import KNeighborsClassifier
 
 from repro.evaluation import cluster_scores, knn_accuracy
-from repro.evaluation.classify import (
-    kmeans,
-    knn_correct,
-    knn_cv_correct,
-    partition_scores,
-    stratified_folds,
-)
+from repro.evaluation.clusters import kmeans, partition_scores
+from repro.evaluation.knn import knn_correct, knn_cv_correct
+from repro.evaluation.labels import stratified_folds
 
 rng = np.random.default_rng(0)
 

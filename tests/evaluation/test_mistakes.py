@@ -15,7 +15,7 @@ from repro.evaluation import (
 from repro.evaluation.classify import score_classification
 from repro.evaluation.quantise import dequantise, fit_codebook, quantise
 from repro.evaluation.retention import prefix_cka
-from repro.evaluation.retrieve import top_documents
+from repro.evaluation.search import top_documents
 from repro.evaluation.stats import bootstrap_spearman, wilson
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.types import InputError

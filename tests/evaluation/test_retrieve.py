@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 from repro.evaluation import answer_in_context, exact_match, retrieval_scores
-from repro.evaluation import retrieve as module
-from repro.evaluation.retrieve import (
-    FlatIndex,
-    is_yes_no,
-    normalize_answer,
-    retrieve,
-    top_documents,
-    unit_prefix,
-)
+from repro.evaluation import search as module
+from repro.evaluation.answers import is_yes_no, normalize_answer
+from repro.evaluation.retrieve import retrieve
+from repro.evaluation.search import FlatIndex, top_documents, unit_prefix
 
 rng = np.random.default_rng(0)
 Q, C = rng.normal(size=(40, 48)).astype(np.float32), rng.normal(size=(500, 48)).astype(np.float32)

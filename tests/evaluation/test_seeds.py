@@ -12,15 +12,18 @@ from scipy.stats import kendalltau
 
 from repro.evaluation.seeds import (
     FEWEST_SEEDS,
+    Estimate,
     error_of_mean,
     estimate,
     kendall,
+    mean,
     of_parts,
     over_runs,
     reach,
+    scaled,
     seeds_needed,
 )
-from repro.report.judge import Estimate, farthest, lowest, mean, scaled
+from repro.report.cells import farthest, lowest
 
 
 def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0, same_items=True):

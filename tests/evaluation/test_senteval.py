@@ -11,7 +11,8 @@ from sklearn.datasets import make_classification
 from torch import nn
 
 from repro.evaluation import senteval
-from repro.evaluation.classify import FOLDS, probe, stratified_folds
+from repro.evaluation.classify import probe
+from repro.evaluation.labels import FOLDS, stratified_folds
 from repro.seeding import make_rng
 
 

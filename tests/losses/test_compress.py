@@ -11,15 +11,10 @@ from scipy.special import softmax
 
 from gradients import assert_alike, random
 from repro.losses import align, compress_target, layer_weights
-from repro.losses.dependencies import (
-    LARGEST,
-    TOLERANCE,
-    WIDTH,
-    dependency_matrix,
-    leading_vectors,
-    sentence_factors,
-)
+from repro.losses.dependencies import dependency_matrix
 from repro.losses.espresso import each_on_a_thread
+from repro.losses.series import LARGEST, sentence_factors
+from repro.losses.subspace import TOLERANCE, WIDTH, leading_vectors
 from repro.seeding import derive_seed
 
 

@@ -20,7 +20,7 @@ from repro.models.lora import add_lora
 from repro.models.pretrained import class_without_head
 from repro.models.sources import identity, locate
 from repro.reducers import make_reducer
-from repro.rows import read_rows
+from repro.results import read_rows
 from repro.settings import LoraConfig
 from repro.types import InputError, unit_rows
 

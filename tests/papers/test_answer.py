@@ -7,7 +7,8 @@ import pytest
 
 from repro import paths
 from repro.papers import answer
-from repro.rows import make_rows, parsed, recorded_rows
+from repro.results import recorded_rows
+from repro.rows import make_rows, parsed
 from shown_code import on_page
 
 ENCODER = answer.ENCODER

@@ -14,8 +14,8 @@ from repro import paths
 from repro.evaluation.seeds import Estimate, estimate
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import lift_of
-from repro.report.speakers import lifted_by
-from repro.rows import recorded_rows
+from repro.report.speakers import at_full_width, lifted_by
+from repro.results import recorded_rows
 
 MINILM, MPNET, E5 = "all-MiniLM-L6-v2", "all-mpnet-base-v2", "e5-small-en"
 CHAPTERS = sorted((paths.project_root() / "book").glob("*.md"))
@@ -106,6 +106,21 @@ class Lift:
         printed = lift["trained"] - lift["untouched"]
         rows = recorded_rows(self.experiment)
         return Estimate({0: lifted_by(rows, self.network) if self.network else printed})
+
+
+@dataclass(frozen=True)
+class BestLift:
+    """What the best of several trainings lifts a network by."""
+
+    network: str
+    experiment: str
+
+    @property
+    def estimate(self):
+        rows = recorded_rows(self.experiment)
+        trained = at_full_width(rows, self.network)["value"]
+        lift = lifted_by(rows, self.network)
+        return Estimate({0: lift + 100 * (trained.max() - trained.mean())})
 
 
 @dataclass(frozen=True)
@@ -232,6 +247,7 @@ QUOTED = {
         ("mpnet by {} and E5", Lift(MPNET)),
         ("by {}. A statement about", Lift(E5)),
         ("lifts MiniLM by {} points over three trainings", Lift(MINILM, "wang_table2")),
+        (", by {} in the best of them", BestLift(MINILM, "wang_table2")),
         (
             "below the full one on {} of the four tasks",
             Verdict("WANG-F2-6", MINILM, "tasks of 4"),

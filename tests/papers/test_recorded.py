@@ -11,10 +11,12 @@ from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines
 from repro.report import scorecard, speakers
 from repro.report.claims import lift_of, record_of, table
+from repro.report.outcomes import NOT_SEEN, SEEN_AGAIN, SILENT
 from repro.report.tables import show
-from repro.report.verdict import NOT_SEEN, SEEN_AGAIN, SILENT, Measurement
+from repro.report.verdict import Measurement
 from repro.report.verdict_frames import verdict_frame, write_verdicts
-from repro.rows import make_rows, recorded_rows, results_folder
+from repro.results import recorded_rows, results_folder
+from repro.rows import make_rows
 
 
 def test_rows_of_an_experiment_without_any_bring_no_others():

@@ -5,9 +5,10 @@ import pytest
 from repro.evaluation.seeds import Estimate
 from repro.papers.recorded import JUDGES
 from repro.report import claims as of
-from repro.report.judge import Judge, average
+from repro.report.cells import average
+from repro.report.judge import Judge
+from repro.report.outcomes import TESTABLE
 from repro.report.speakers import CONDITIONS
-from repro.report.verdict import TESTABLE
 from repro.types import InputError
 
 LED = {

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from repro.report import figures
-from repro.report.figures import curves, points
+from repro.report.curves import curves, points
 from repro.report.whiskers import whiskers
 
 

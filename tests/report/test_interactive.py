@@ -17,7 +17,7 @@ import pytest
 import browser
 from repro import paths
 from repro.report import interactive
-from repro.report.figures import curves
+from repro.report.curves import curves
 from repro.report.tables import Shown
 from repro.types import InputError
 

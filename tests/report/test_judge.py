@@ -19,8 +19,10 @@ from repro.evaluation.seeds import (
     reach,
     scaled,
 )
-from repro.report import judge as verdicts_of
-from repro.report.judge import Judge, average, effect, farthest, highest, judge, lowest, trend
+from repro.report import measurements
+from repro.report.cells import average, farthest, highest, lowest
+from repro.report.judge import Judge, judge
+from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
 from repro.rows import make_rows
 
@@ -138,7 +140,7 @@ def scores(**cells):
 
 
 def test_times_are_powers_of_doublings_and_sets_share_no_items():
-    found = verdicts_of.ratio("X", Estimate({None: 2.0}, 0.5, random=False), "seconds")
+    found = measurements.ratio("X", Estimate({None: 2.0}, 0.5, random=False), "seconds")
     expected = [2.0 ** (2 + end * reach(inf) * 0.5) for end in (0, -1, 1)]
     assert [found.value, found.low, found.high] == pytest.approx(expected)
     both = {("a",): FAMILY[8], ("b",): FAMILY[16]}

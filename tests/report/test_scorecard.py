@@ -13,8 +13,9 @@ from made_rows import measured
 from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
 from repro.report import scorecard, speakers
+from repro.report.cells import lowest
 from repro.report.claims import record_of
-from repro.report.judge import effect, lowest
+from repro.report.measurements import effect
 from repro.report.page import badge
 from repro.report.scorecard import claims, counts
 from repro.report.verdict import Measurement

@@ -4,15 +4,8 @@ from math import isnan, nan
 import pytest
 
 from repro.report.claims import DOCUMENTS, record_of, table
-from repro.report.verdict import (
-    MEANING,
-    ON_GENERATED,
-    OUTCOMES,
-    REASONS,
-    Measurement,
-    survivors,
-    worst,
-)
+from repro.report.outcomes import MEANING, ON_GENERATED, OUTCOMES, REASONS, survivors, worst
+from repro.report.verdict import Measurement
 
 # value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0
 EFFECTS = [

@@ -8,7 +8,7 @@ from made_rows import measured
 from repro.papers.recorded import JUDGES
 from repro.report.scorecard import scorecard
 from repro.report.verdict_frames import recorded_frame, verdict_frame, write_verdicts
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 
 
 def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(verdicts, caplog):

@@ -10,7 +10,7 @@ from repro import data
 from repro.evaluation import sts_spearman
 from repro.papers.sbertlp.mapping import encode_systems, load_systems, menu
 from repro.paths import PAPER_VALUES
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 from repro.runs.encoders import encode_tasks
 from repro.store import Store
 from repro.types import InputError

@@ -10,6 +10,7 @@ import pytest
 from repro.evaluation.shared import shared_weights, spearman_with
 from repro.evaluation.stats import RESAMPLES, Score, bootstrap_mean, percentiles
 from repro.methods import MAJORITY
+from repro.runs import engine, scorers
 from repro.runs import lines as suite
 from repro.sets import LabelledTexts, ScoredPairs, all_texts
 from repro.store import Store
@@ -31,14 +32,14 @@ TABLES = [suite.TextTable(INDEX, X + 0.3 * rng.standard_normal(X.shape)) for _ i
 LINES = [suite.Line(name, 6, table) for name, table in zip("AB", TABLES, strict=True)]
 
 
-def rows_of(tasks, seed=3, scorer=suite.similarity, **options):
+def rows_of(tasks, seed=3, scorer=scorers.similarity, **options):
     options = {
         "contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")],
         "average": True,
         **options,
     }
     shared = {"experiment": "e", "data_source": "made", "seed": seed}
-    return suite.score_rows(LINES, tasks, scorer, **shared, **options)
+    return engine.score_rows(LINES, tasks, scorer, **shared, **options)
 
 
 def interval(rows, method, dataset):
@@ -51,7 +52,7 @@ def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resampl
     found = []  # (tasks, lines) scores and (tasks, resamples, lines) draws by hand
     weights = shared_weights({name: task.judged for name, task in TASKS.items()}, seed=seed)
     for name, test in ((name, task.judged) for name, task in TASKS.items()):
-        cosines = [suite.cosines_of(line.table, test) for line in LINES]
+        cosines = [scorers.cosines_of(line.table, test) for line in LINES]
         found.append(spearman_with(weights[name], cosines, test.scores))
     values, draws = (
         np.stack([drawn.value for drawn in found]),
@@ -88,7 +89,7 @@ def test_the_bootstrap_turns_with_the_seed():
         return Score("accuracy", float(items.mean()), np.nan, np.nan, 40, items, 0.5)
 
     sorted_one = {"sorted": suite.Task("sorted", {"test": labels})}
-    for tasks, scorer in ((TASKS, suite.similarity), (sorted_one, suite.accuracy(classify))):
+    for tasks, scorer in ((TASKS, scorers.similarity), (sorted_one, scorers.accuracy(classify))):
         first, again, other = (rows_of(tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
         assert first.equals(again) and not first.equals(other)
 
@@ -98,7 +99,7 @@ def test_rows_say_how_many_resamples_there_are_and_how_an_encoder_was_trained_an
     lines = [replace(LINES[0], read=told), LINES[1]]
     shared = {"experiment": "e", "data_source": "made", "seed": 0}
     versus = [lambda a, b: a.method == "A"]
-    rows = suite.score_rows(lines, TASKS, suite.similarity, contrasts=versus, **shared)
+    rows = engine.score_rows(lines, TASKS, scorers.similarity, contrasts=versus, **shared)
     assert (rows["resamples"] == RESAMPLES).all()
     own = rows[rows["method"] == "A"]
     assert own[list(told)].drop_duplicates().to_dict("records") == [told]
@@ -116,7 +117,7 @@ def test_an_average_of_tasks_that_share_all_items_is_no_surer_than_one_of_them()
 def test_how_much_wider_shared_items_make_an_average_is_told_for_lines_and_leads():
     pairs = TASKS["one"].pairs
     sets = {f"{n}": suite.Task(f"{n}", {"test": pairs.keep(range(40 - n, 40))}) for n in (29, 40)}
-    widths = suite.widths_of_average(LINES, sets, 0).set_index("line")
+    widths = engine.widths_of_average(LINES, sets, 0).set_index("line")
     assert set(widths.index) == {"A", "B", "B − A"}
     wider = widths["one weight per pair, times as wide"]
     assert (wider > 1.1).all(), "29 pairs stand in both sets"
@@ -129,7 +130,7 @@ def test_how_much_wider_shared_items_make_an_average_is_told_for_lines_and_leads
 
 def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():
     items = np.random.default_rng(0).random((2, 30))
-    means = suite.Means(items, seed=5)
+    means = scorers.Means(items, seed=5)
     assert means[1].columns == bootstrap_mean(items[1], seed=5).columns
     assert (means[0] - means[1]).columns == bootstrap_mean(items[0] - items[1], seed=5).columns
 
@@ -139,11 +140,11 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(tmp_path, monkeypatch):
         "sorted",
         {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))},
     )
-    rows = rows_of({"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
+    rows = rows_of({"sorted": task}, scorer=scorers.by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
-    monkeypatch.setattr("repro.runs.lines.score_classification", None)
-    again = rows_of({"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
+    monkeypatch.setattr("repro.runs.scorers.score_classification", None)
+    again = rows_of({"sorted": task}, scorer=scorers.by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])
 
 
@@ -152,7 +153,7 @@ def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
     texts = dict.fromkeys(all_texts(list(task.values())))
     index = {text: i for i, text in enumerate(texts)}
     table = suite.TextTable(index, np.random.default_rng(0).random((len(texts), 3)))
-    (judged,) = suite.by_kind(Store(tmp_path))([suite.Line("A", 3, table)], task, 0)
+    (judged,) = scorers.by_kind(Store(tmp_path))([suite.Line("A", 3, table)], task, 0)
     assert judged.scores[0].columns["n_judged"] == sum(map(len, task.values())) == 80
 
 

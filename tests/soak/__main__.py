@@ -23,7 +23,8 @@ from tests.soak.material import prepare
 from tests.soak.process import adopt_orphans, ended, forked
 
 from repro.book.kernel import IMPORTED
-from repro.rows import make_rows, record
+from repro.results import record
+from repro.rows import make_rows
 from repro.seeding import cpu_count, derive_seed
 from repro.terminal import say
 

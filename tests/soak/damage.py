@@ -18,11 +18,11 @@ from dimadvise import deploy
 from dimadvise.apply import apply
 from dimadvise.vectors import open_vectors
 from repro.models import SentenceEncoder
-from repro.paths import read_matrix
+from repro.reading import read_matrix
 from repro.report import verdict_frames
 from repro.report.claims import claims
 from repro.report.verdict import Measurement
-from repro.rows import read_rows
+from repro.results import read_rows
 from repro.store import Store
 from repro.training.loop import LoopConfig, train
 from repro.types import InputError

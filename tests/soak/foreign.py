@@ -14,8 +14,8 @@ from tests.soak.material import SMALL
 from tests.soak.process import ended, forked
 
 from repro.cli import VERBS, apply, main
-from repro.paths import partial_of
 from repro.store import Store
+from repro.writing import partial_of
 
 PLACES = {
     "home": (

@@ -7,7 +7,8 @@ import pandas as pd
 
 from repro import data
 from repro.cli import VERBS, apply, main
-from repro.rows import make_rows, record
+from repro.results import record
+from repro.rows import make_rows
 from repro.training.mlm import PretrainConfig, make_bert, train_wordpiece
 
 VECTORS = ("X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors")

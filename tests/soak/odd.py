@@ -24,10 +24,11 @@ from repro.config import profile
 from repro.evaluation.quantise import BITS, fit_codebook, quantise
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
-from repro.paths import read_matrix, writable_file
+from repro.reading import read_matrix
 from repro.reducers import REDUCERS, make_reducer
 from repro.types import InputError
 from repro.verbs_reduce import parameters
+from repro.writing import writable_file
 
 HANG = 20  # seconds
 WORDS = [

@@ -13,7 +13,8 @@ import numpy as np
 from tests.soak.kills import COMMANDS, made
 from tests.soak.process import ended, forked
 
-from repro.rows import make_rows, read_rows, record
+from repro.results import read_rows, record
+from repro.rows import make_rows
 from repro.store import Store
 from repro.types import InputError
 

@@ -87,9 +87,9 @@
 
   const given = name => (Number(control[name].value) > 0 ? Number(control[name].value) : 0);
   const gigabytes = bytes => bytes * given("millions") / 1000;
-  const held = way => gigabytes(way.bytes + given("graph")); // in memory: the vector and its place in the index
+  const inMemory = way => gigabytes(way.bytes + given("graph")); // in memory: the vector and its place in the index
   const fullSize = way => Math.max(...ways.filter(other => other.encoder === way.encoder).map(other => other.dim));
-  const reduced = way => (way.reducer === "first columns" && way.dim === fullSize(way) ? "as they are" : way.reducer);
+  const inWords = way => (way.reducer === "first columns" && way.dim === fullSize(way) ? "as they are" : way.reducer);
 
   function keptNeighbours(way) {
     return ways.find(other => other.use === neighbours &&
@@ -105,7 +105,7 @@
   function memory(way, full) {
     const size = bytes => short(gigabytes(bytes)) + " GB";
     if (!given("millions")) return "give a number of vectors above 0";
-    const index = given("graph") ? ` and ${size(given("graph"))} of index: ${short(held(way))} GB` : "";
+    const index = given("graph") ? ` and ${size(given("graph"))} of index: ${short(inMemory(way))} GB` : "";
     const stored = `${size(way.bytes)} of vectors (${way.bytes.toLocaleString("en")} bytes each)`;
     return `${stored}${index}; float32 × ${full}: ${size(4 * full + given("graph"))}`;
   }
@@ -133,10 +133,10 @@
       return;
     }
     const own = ways.filter(way => way.encoder === chosen.encoder && way.use === chosen.use);
-    const fitting = own.filter(way => held(way) <= given("budget"));
+    const fitting = own.filter(way => inMemory(way) <= given("budget"));
     fitting.sort((a, b) => b.low - a.low || b.share - a.share || a.bytes - b.bytes);
     if (!fitting.length) {
-      const least = short(Math.min(...own.map(held)));
+      const least = short(Math.min(...own.map(inMemory)));
       element("p", { textContent: `Nothing recorded fits: the smallest way takes ${least} GB.` }, best);
       return;
     }
@@ -144,20 +144,20 @@
     element("caption", { textContent: `The best ways within ${short(given("budget"))} GB, by what they keep for sure` }, table);
     const price = given("price") ? ["price"] : [];
     const head = element("tr", {}, element("thead", {}, table));
-    const last = chosen.use === neighbours ? [] : ["neighbours"];
-    for (const title of ["way", "bytes", "GB", ...price, "kept", "for sure", ...last]) {
+    const beside = chosen.use === neighbours ? [] : ["neighbours"];
+    for (const title of ["way", "bytes", "GB", ...price, "kept", "for sure", ...beside]) {
       element("th", { textContent: title, scope: "col" }, head);
     }
     const body = element("tbody", {}, table);
     for (const way of fitting.slice(0, 5)) {
       const row = element("tr", {}, body);
-      const text = `${way.code} × ${way.dim}, ${reduced(way)}`;
+      const text = `${way.code} × ${way.dim}, ${inWords(way)}`;
       const button = element("button", { type: "button", textContent: text }, element("td", {}, row));
       button.addEventListener("click", () => { wish = { ...way }; update(); });
       const others = keptNeighbours(way);
-      const cost = price.map(() => short(held(way) * given("price")));
-      const cells = [way.bytes.toLocaleString("en"), short(held(way)), ...cost, percent(way.share), percent(way.low)];
-      for (const cell of [...cells, ...last.map(() => (others ? percent(others.share) : "–"))]) {
+      const cost = price.map(() => short(inMemory(way) * given("price")));
+      const cells = [way.bytes.toLocaleString("en"), short(inMemory(way)), ...cost, percent(way.share), percent(way.low)];
+      for (const cell of [...cells, ...beside.map(() => (others ? percent(others.share) : "–"))]) {
         element("td", { textContent: cell, className: "number" }, row);
       }
     }
@@ -194,7 +194,11 @@
     const state = new URLSearchParams(location.hash.slice(1));
     for (const name of names) if (state.has(name)) wish[name] = state.get(name);
     if (Number(state.get("dim")) > 0 && Number.isFinite(Number(state.get("dim")))) wish.dim = Number(state.get("dim"));
-    for (const name in numbers) if (state.get(name) && Number(state.get(name)) >= 0) control[name].value = Number(state.get(name));
+    for (const name in numbers) {
+      const typed = state.get(name);
+      if (typed && Number(typed) >= 0) control[name].value = Number(typed);
+      else if (state.has("dim")) control[name].value = ""; // a whole state, in which the field was empty
+    }
     update();
   }
 

@@ -20,7 +20,7 @@ from repro.book import execution, notebook, site
 from repro.book.ledger import Ledger
 from repro.book.parameters import parameters_of
 from repro.digests import digest
-from repro.paths import locked
+from repro.locks import locked
 from repro.seeding import cpu_count, environment
 from repro.terminal import say
 from repro.types import InputError, above_zero

@@ -17,9 +17,9 @@ from papermill.exceptions import PapermillExecutionError
 from repro.book import kernel
 from repro.book.notebook import not_ours, ours, read, roots_around, write
 from repro.book.parameters import parameters_of, validate
-from repro.paths import partial_of, writable_file
 from repro.printed import completed
 from repro.types import InputError, above_zero
+from repro.writing import partial_of, writable_file
 
 
 class NotebookError(RuntimeError):

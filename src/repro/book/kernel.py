@@ -31,7 +31,7 @@ IMPORTED = (
     "repro.reducers",
     "repro.papers.recorded",
     "repro.report.page",
-    "repro.report.figures",
+    "repro.report.curves",
     "repro.report.interactive",
     "sklearn.linear_model",
     "transformers.models.bert.modeling_bert",

@@ -16,9 +16,10 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 
 from repro.book import notebook
-from repro.paths import read_json, replacing, write_text
-from repro.store import sha256
+from repro.manifests import sha256
+from repro.reading import read_json
 from repro.terminal import complain
+from repro.writing import replacing, write_text
 
 log = logging.getLogger(__name__)
 NAME = "book.json"

@@ -16,15 +16,10 @@ import nbformat
 import yaml  # type: ignore[import-untyped]
 
 from repro.digests import digest
-from repro.paths import (
-    inside,
-    is_out_of_memory,
-    project_root,
-    read_json,
-    regular_file,
-    write_text,
-)
+from repro.paths import inside, project_root
+from repro.reading import is_out_of_memory, read_json, regular_file
 from repro.types import InputError, choices
+from repro.writing import write_text
 
 SUFFIXES = (".md", ".ipynb")
 CHECK = """# A misspelt parameter is refused here, and a value of another type.

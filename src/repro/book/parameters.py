@@ -11,6 +11,7 @@ The cell is parsed, never executed, so a wrong name or type is refused before a 
 import ast
 import contextlib
 import io
+import json
 import os
 import re
 import sys
@@ -174,6 +175,7 @@ def _readings(text: str) -> Iterator[Any]:
             yield value
     with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
         value = yaml.safe_load(text)
+        json.dumps(value, default=str, skipkeys=True)  # A ValueError if it contains itself
         if _is_meant(value, text):
             yield value
     yield text

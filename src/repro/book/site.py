@@ -19,9 +19,10 @@ import yaml  # type: ignore[import-untyped]
 from repro.book.ledger import Ledger
 from repro.book.notebook import SUFFIXES
 from repro.digests import all_modules, code_digest, digest, import_closure, imports_of
-from repro.paths import PACKAGE, data_folder, hub_folder, inside, write_text
-from repro.store import sha256
+from repro.manifests import sha256
+from repro.paths import PACKAGE, data_folder, hub_folder, inside
 from repro.types import InputError, choices, installed
+from repro.writing import write_text
 
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of
 # processes.

@@ -23,14 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from repro.paths import (
-    fields_once,
-    inside,
-    is_out_of_memory,
-    parse_json,
-    read_json,
-    regular_file,
-)
+from repro.paths import inside
+from repro.reading import fields_once, is_out_of_memory, parse_json, read_json, regular_file
 from repro.sets import WordVectors
 from repro.types import InputError
 

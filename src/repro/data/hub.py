@@ -16,10 +16,12 @@ import pyarrow.parquet as pq
 
 from repro.data.local import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
-from repro.paths import home, hub_folder, is_out_of_memory, replacing
+from repro.paths import home, hub_folder
+from repro.reading import is_out_of_memory
 from repro.sets import DataSet, Retrieval
 from repro.store import Store
 from repro.types import InputError, optional
+from repro.writing import replacing
 
 Rows = list[dict[str, Any]]
 

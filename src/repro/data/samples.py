@@ -14,10 +14,11 @@ from repro import data, paths
 from repro.data.local import local_path
 from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
+from repro.manifests import sha256
 from repro.seeding import make_rng
 from repro.sets import Retrieval
 from repro.settings import TrainConfig
-from repro.store import Store, sha256
+from repro.store import Store
 from repro.types import InputError, check_dim
 
 

@@ -18,9 +18,11 @@ import pyarrow.parquet as pq
 
 from repro.data.hub import hub_source, hub_version, not_fetched
 from repro.data.local import DATASETS
-from repro.paths import home, hub_folder, replacing
-from repro.store import Store, sha256
+from repro.manifests import sha256
+from repro.paths import home, hub_folder
+from repro.store import Store
 from repro.types import InputError, optional
+from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 ARCHIVE = "senteval.tar"

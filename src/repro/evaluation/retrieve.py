@@ -1,41 +1,19 @@
-"""Exact search by cosine, and how well it finds: nDCG, recall, reciprocal rank, answers
-(method-retrieval, method-answers in the book).
+"""How well an exact search finds: nDCG, recall, reciprocal rank (method-retrieval in the book)."""
 
-Every query is compared with every document, in numpy or by faiss, whose one importer this is:
-approximation must not enter a study of dimensions. Whether a context holds the answer and whether a
-generated answer is exact are different measures and never stand in one column: the former is what a
-generator needs, not what it makes of it.
-"""
-
-import re
-import string
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.types import (
-    Array,
-    InputError,
-    check_dim,
-    check_embeddings,
-    check_same_length,
-    optional,
-    unit_rows,
-)
+from repro.evaluation.search import Indices, cosine_blocks, nearest_document, rounding_of
+from repro.types import InputError, check_dim, check_same_length
 
-Indices: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = Sequence[Hashable] | None
 """Names of rows; None numbers them from 0."""
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
 """Query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant."""
-BLOCK = 2**22  # Cosines held at once: 32 MB in double precision
-LARGE = 50_000  # Documents beyond which faiss searches for the nearest
-ARTICLES = re.compile(r"\b(a|an|the)\b")
-PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True)
@@ -139,7 +117,7 @@ def retrieve(
     for rows, cosines in cosine_blocks(Q, C):
         for row in own.keys() & set(range(rows.start, rows.stop)):
             cosines[row - rows.start, own[row]] = -np.inf
-        top[rows] = _first(cosines, rounding)
+        top[rows] = nearest_document(cosines, rounding)
         for row in relevant.keys() & set(range(rows.start, rows.stop)):
             of_query = cosines[row - rows.start]
             gains = relevant[row].items()
@@ -152,157 +130,11 @@ def retrieve(
     )
 
 
-def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
-    """Cosines of blocks of queries Q (m, d) with all documents C (n, d), float64.
-
-    Yields each block's rows and its cosines (b, n).
-    """
-    Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
-    if Q.shape[1] != C.shape[1]:
-        raise InputError(
-            f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and "
-            "documents of one size"
-        )
-    Q, C = (unit_prefix(X.astype(np.float64)) for X in (Q, C))
-    step = max(1, BLOCK // len(C))
-    for start in range(0, len(Q), step):
-        rows = slice(start, min(start + step, len(Q)))
-        yield rows, Q[rows] @ C.T
-
-
-def rounding_of(dim: int) -> float:
-    """How far rounding can take two equal cosines apart, of rows with so many columns.
-
-    Each is off by half an ulp of 1 for every product, and every column of a length, that it sums.
-    """
-    return 2 * (dim + 2) * float(np.finfo(np.float64).eps)
-
-
-def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
-    """The k documents of C (n, d) nearest to each query of Q (m, d) by cosine (m, k), best first,
-    ties to the lower.
-
-    Beyond `LARGE` documents faiss compares every pair, where it is installed, in single precision:
-    documents whose cosines differ by less than 1e-6 may change places.
-    """
-    check_dim(k, limit=len(C), what="k")
-    if len(C) > LARGE and find_spec("faiss"):
-        return FlatIndex(C).search(Q, k)
-    nearest = np.empty((len(Q), k), np.int64)
-    rounding = rounding_of(np.shape(C)[-1])
-    for rows, cosines in cosine_blocks(Q, C):
-        if k == 1:
-            nearest[rows, 0] = _first(cosines, rounding)
-        else:
-            nearest[rows] = _nearest(cosines, k, rounding)
-    return nearest
-
-
-def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
-    """The first `dim` columns of X (n, D) with rows of length 1; a zero row stays zero.
-
-    A prefix of a unit vector is shorter than 1 by what it leaves out. Euclidean distance would rank
-    by that length along with the direction (method-retrieval in the book), so prefixes are
-    normalised anew.
-    """
-    X = check_embeddings(X, name)
-    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
-    exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))[1]
-    # Near 1 first, by a power of two: `unit_rows` takes what is shorter than 1e-12 for zero
-    return unit_rows(np.ldexp(X, -exponents))
-
-
-class FlatIndex:
-    """The IndexFlatL2 of faiss over the first columns of unit rows: what ESE's authors search with
-    (their Section 4.3).
-
-    Squared distance of unit rows is 2 − 2·cosine, so the order is that of exact cosines, rounding
-    aside.
-    """
-
-    def __init__(self, C: Any, dim: int | None = None, *, renormalize: bool = True) -> None:
-        """Store the first `dim` columns of documents C (n, D), of length 1 again or as
-        sentence-transformers does.
-        """
-        self.renormalize = renormalize
-        rows = self._rows(C, dim, "C")
-        # Brought in only here: exact cosines need none of it
-        self.dim, self.index = rows.shape[1], optional("faiss", "eval").IndexFlatL2(rows.shape[1])
-        self.index.add(rows)
-
-    def search(self, Q: Any, k: int = 1) -> Indices:
-        """The k documents nearest to each query (m, k); queries are cut to the index's size, as
-        documents were.
-        """
-        check_dim(k, limit=int(self.index.ntotal), what="k")
-        return np.asarray(self.index.search(self._rows(Q, self.dim, "Q"), k)[1], np.int64)
-
-    def _rows(self, X: Any, dim: int | None, name: str) -> NDArray[np.float32]:
-        unit = unit_prefix(X, dim if self.renormalize else None, name=name)
-        return np.ascontiguousarray(
-            unit[:, : dim if dim is None else check_dim(dim, limit=unit.shape[1])],
-            np.float32,
-        )
-
-
-def normalize_answer(text: str) -> str:
-    """Lower case, without ASCII punctuation, a, an and the, and with single spaces: as SQuAD and
-    HotpotQA compare.
-    """
-    return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
-
-
-def exact_match(prediction: str, answers: str | Sequence[str]) -> bool:
-    """Whether a prediction equals any of the answers, of which there must be one, both
-    normalised.
-    """
-    return normalize_answer(prediction) in map(normalize_answer, _listed(answers))
-
-
-def answer_in_context(context: str, answers: str | Sequence[str]) -> bool:
-    """Whether any of the answers stands in a context as whole words, both normalised; one of no
-    words does not.
-    """
-    words = f" {normalize_answer(context)} "
-    normalized = filter(None, map(normalize_answer, _listed(answers)))
-    return any(f" {answer} " in words for answer in normalized)
-
-
-def is_yes_no(answer: str) -> bool:
-    """Whether an answer is yes or no, a judgement that no context can be searched for."""
-    return normalize_answer(answer) in ("yes", "no")
-
-
-def _listed(answers: str | Sequence[str]) -> list[str]:
-    listed = [answers] if isinstance(answers, str) else list(answers)
-    if not listed:
-        raise InputError("answers is empty: expected at least one, such as ['Paris']")
-    return listed
-
-
 def _rank(cosines: NDArray[Any], document: int, rounding: float) -> int:
     cosine = cosines[document]
     nearer = (cosines > cosine + rounding).sum()
     tied_before = (np.abs(cosines[:document] - cosine) <= rounding).sum()
     return 1 + int(nearer) + int(tied_before)
-
-
-def _first(cosines: Array, rounding: float) -> Indices:
-    """The nearest document of each query, the first of tied ones, from cosines (b, n)."""
-    return np.asarray((cosines >= cosines.max(axis=1, keepdims=True) - rounding).argmax(axis=1))
-
-
-def _nearest(cosines: Array, k: int, rounding: float) -> Indices:
-    """The k nearest documents of each query (b, k), tied ones as they stand, by cosines (b, n)."""
-    nearest = np.empty((len(cosines), k), np.int64)
-    kth = np.partition(cosines, -k, axis=1)[:, -k]
-    for row, least in enumerate(kth):
-        near = np.flatnonzero(cosines[row] >= least - rounding)  # All that are tied with the k-th
-        near = near[np.argsort(-cosines[row, near], kind="stable")]
-        falls = -np.diff(cosines[row, near])
-        run = np.r_[0, np.cumsum(falls > rounding)]
-        nearest[row] = near[np.lexsort((near, run))][:k]
-    return nearest
 
 
 def _discounts(ranks: NDArray[Any]) -> NDArray[np.float64]:

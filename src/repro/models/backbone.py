@@ -23,7 +23,7 @@ from repro.models.attention import causal_parts, decoder_attention
 from repro.models.device import chosen_device
 from repro.models.pretrained import explained, load_network
 from repro.models.trial import entered, equal, fits_its_config, left, reads_forwards, try_network
-from repro.paths import is_out_of_memory
+from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import nn
 
+from repro.manifests import write_manifest
 from repro.models.pooling import Dense, Head, Parts, Pooler, Unit, poolings_of
 from repro.models.published import MODES, cut_to, dense_with
-from repro.paths import replacing_folder
-from repro.store import write_manifest
 from repro.types import InputError, check_dim
+from repro.writing import replacing_folder
 
 if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder

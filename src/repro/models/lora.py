@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
 from repro.models.sources import ADAPTER_WEIGHTS, MINILM, SHIPPED, is_hub_id
-from repro.paths import is_out_of_memory
+from repro.reading import is_out_of_memory
 from repro.seeding import derive_seed
 from repro.settings import LoraConfig
 from repro.types import InputError

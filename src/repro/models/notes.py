@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from repro import paths
+from repro import paths, reading
 from repro.types import InputError
 
 
@@ -19,7 +19,7 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
     path = file_of(folder, name)
     if path is None:
         return absent
-    found = paths.read_json(path, "the folder is damaged")
+    found = reading.read_json(path, "the folder is damaged")
     if type(found) is not type(absent):
         raise InputError(
             f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}"

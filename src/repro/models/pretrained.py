@@ -20,7 +20,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
 
-from repro import paths
+from repro import reading
 from repro.models.attention import causal_parts
 from repro.models.device import chosen_device
 from repro.models.notes import read_json
@@ -216,7 +216,7 @@ def explained(what: str, name: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        if paths.is_out_of_memory(error):
+        if reading.is_out_of_memory(error):
             raise
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())[:300] or repr(error)

@@ -21,7 +21,7 @@ from repro.models.notes import file_of, parts_of, read_json
 from repro.models.pooling import ACTIVATIONS, JOIN, Dense, Parts, Unit
 from repro.models.pretrained import blueprint
 from repro.models.sources import MINILM, SHIPPED, WEIGHTS_MISSING, locate, notes_of
-from repro.paths import is_out_of_memory
+from repro.reading import is_out_of_memory
 from repro.types import InputError, check_dim
 
 MODES = {

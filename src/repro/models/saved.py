@@ -13,6 +13,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from repro.manifests import write_manifest
 from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.notes import read_json
@@ -20,9 +21,8 @@ from repro.models.pooling import Dense, Head, Parts, Pooler, Unit, poolings_of
 from repro.models.published import own_pooling, read_parts
 from repro.models.sources import locate
 from repro.models.whole import check_intact
-from repro.paths import is_out_of_memory
+from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
-from repro.store import write_manifest
 from repro.types import InputError
 
 

@@ -15,8 +15,8 @@ from huggingface_hub import constants, get_session, snapshot_download
 
 from repro import paths
 from repro.digests import digest
+from repro.manifests import sha256
 from repro.models.notes import refuse_other_kinds
-from repro.store import sha256
 from repro.types import InputError, installing
 
 SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/model.safetensors")))

@@ -14,9 +14,9 @@ from typing import Any
 from torch import nn
 
 from repro import paths
+from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
 from repro.models.notes import read_json
 from repro.models.sources import READ
-from repro.store import MANIFEST, is_sealed, sha256, unchanged
 from repro.types import InputError
 
 log = logging.getLogger(__name__)

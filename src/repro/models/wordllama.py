@@ -16,8 +16,8 @@ from safetensors.numpy import load_file
 from scipy.sparse import csr_array
 
 from repro.digests import digest
+from repro.manifests import sha256
 from repro.models.encoder import LayerlessEncoder
-from repro.store import sha256
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, installing
 

@@ -14,10 +14,10 @@ from dimadvise.bounds import smallest_sufficient
 from repro import paths
 from repro.evaluation.seeds import over_runs
 from repro.methods import FULL_SIZE
-from repro.paths import write_text
-from repro.report.figures import curves
+from repro.report.curves import curves
 from repro.report.tables import MISSING
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
+from repro.writing import write_text
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"

@@ -8,18 +8,18 @@ import pandas as pd
 
 from repro import paths
 from repro.papers.ese import claims as ese
-from repro.papers.ese.claims import PRINTED_BACKBONE, only, printed, table1_cells
+from repro.papers.ese.reading import PRINTED_BACKBONE, only, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import OfExperiment, folded
+from repro.report.outcomes import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.scorecard import counts, decisive, scorecard
 from repro.report.tables import KINDS, MISSING, Shown, paper_values, show
-from repro.report.verdict import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
 from repro.report.verdict_table import beside_printed, verdict_table
-from repro.rows import recorded_rows, results_folder
+from repro.results import recorded_rows, results_folder
 from repro.types import InputError, choices
 
 SCORES = (

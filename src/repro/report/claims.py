@@ -32,17 +32,14 @@ from typing import Any
 import pandas as pd
 
 from repro import paths
+from repro.report.cells import average, farthest, highest, lowest
 from repro.report.judge import (
     Facts,
     Judge,
     Premised,
     Rule,
-    average,
     each_network,
-    farthest,
-    highest,
     judge,
-    lowest,
     network_by_network,
     whole,
 )

@@ -1,4 +1,4 @@
-"""From rows to measurements of a claim: which cells speak, and the one that it is judged by.
+"""From rows to measurements of a claim: which rows speak, cut into which cells, and which decides.
 
 A claim of the form "at every dim", "for every encoder", "at half the dims" is a selection of rows
 and a choice among cells; it is judged where it is weakest. What an interval says of a claim is in
@@ -7,150 +7,16 @@ and a choice among cells; it is judged where it is weakest. What an interval say
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from math import isnan, log, nan
-from typing import Any, TypeVar
+from math import isnan
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from repro.evaluation import seeds
-from repro.evaluation.seeds import Estimate, estimate, mean, scaled
+from repro.evaluation.seeds import Estimate, estimate, scaled
+from repro.report.cells import Cells, lowest
+from repro.report.measurements import absent, effect
 from repro.report.verdict import MARGIN_POINTS, Measurement, Test
-from repro.rows import recorded_rows
-
-K = TypeVar("K")
-Cells = Mapping[tuple[Any, ...], Estimate]
-
-
-def together(at: Mapping[K, Estimate]) -> dict[K, Estimate]:
-    """Numbers with joint intervals; those of too few seeds for one say nothing, as long as others
-    do.
-    """
-    known = {key: e for key, e in at.items() if not isnan(e.low)} or at
-    n = len(known)
-    return {key: e if e.ends or e.cells >= n else replace(e, cells=n) for key, e in known.items()}
-
-
-def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K, Estimate]:
-    """Where "more at every …" is hardest to hold, with the interval of the smallest (what `pick`
-    picks) of all ends.
-    """
-    at = together(at)
-    key = pick(at, key=lambda k: at[k].value)
-    lower, upper = pick(at.values(), key=lambda e: e.low), pick(at.values(), key=lambda e: e.high)
-    # The claim holds if the end that lies towards the null passes it
-    deciding = lower if pick is min else upper
-    return key, replace(
-        at[key],
-        ends=(lower.low, upper.high),
-        extreme=len(at) > 1,
-        centres=(lower.value, upper.value),
-        errors=(deciding.seed_sd, deciding.item_error),
-    )
-
-
-def highest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
-    """Where "less at every …" is hardest to hold; or the best of several."""
-    return lowest(at, max)
-
-
-def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
-    """Where "unchanged at every …" is hardest to hold; of several, the interval of how far it is,
-    to its side.
-    """
-    at = together(at)
-    key = max(at, key=lambda k: abs(at[k].value))
-    e = at[key]
-    if len(at) == 1 or isnan(e.low):
-        return key, e
-    least = max(max(0.0, other.low, -other.high) for other in at.values())
-    deciding = max(at.values(), key=lambda other: max(-other.low, other.high))
-    most = max(-deciding.low, deciding.high)
-    ends = (least, most) if e.value >= 0 else (-most, -least)
-    errors = (deciding.seed_sd, deciding.item_error)
-    return key, replace(e, ends=ends, extreme=True, errors=errors)
-
-
-def average(at: Cells, *, same_items: bool = True) -> tuple[tuple[Any, ...], Estimate]:
-    """All cells together; sets of texts share no items."""
-    return (), mean(list(at.values()), same_items=same_items)
-
-
-def effect(
-    claim: str,
-    e: Estimate,
-    what: str,
-    *,
-    test: Test = "effect",
-    **fields: Any,
-) -> Measurement:
-    """An estimate as what a claim is judged by: unless another test is named, a difference or an
-    order.
-    """
-    spread = {
-        "seed_sd": e.seed_sd,
-        "item_error": e.item_error,
-        "deciding": e.errors,
-        "cells": e.cells,
-        "extreme": e.extreme,
-        "centres": e.centres,
-    }
-    return Measurement(
-        claim,
-        test,
-        e.value,
-        e.low,
-        e.high,
-        seeds=e.seeds,
-        what=what,
-        **{**spread, **fields},
-    )
-
-
-def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
-    """How many times, from an estimate on log₂."""
-    m = effect(claim, doublings, what, test="ratio", **{"unit": "times", **fields})
-    centres = m.centres and (2 ** m.centres[0], 2 ** m.centres[1])
-    return replace(m, value=2**m.value, low=2**m.low, high=2**m.high, centres=centres)
-
-
-def change(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
-    """A change in per cent, from an estimate on log₂."""
-    m = ratio(claim, doublings, what, **{"unit": "%", **fields})
-    numbers = ("value", "low", "high")
-    ends: dict[str, Any] = {name: 100 * (getattr(m, name) - 1) for name in numbers}
-    ends["centres"] = None
-    per_cent = 100 * log(2)
-    deciding = m.deciding and (per_cent * m.deciding[0], m.deciding[1])
-    ends |= {"seed_sd": per_cent * m.seed_sd, "deciding": deciding}
-    return replace(m, test="sameness", **ends)
-
-
-def absent(claim: str, why: str) -> Measurement:
-    """A part of a claim of which no row speaks, and why."""
-    return Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why, missing=why)
-
-
-def trend(
-    claim: str,
-    at: Mapping[int, Estimate],
-    direction: int,
-    what: str,
-    paper: float | None = None,
-) -> Measurement:
-    """Kendall's τ_b of numbers over their dims, one ranking per seed."""
-    e = seeds.of_parts(list(at.values()), partial(seeds.kendall, np.array(list(at), float)))
-    return effect(
-        claim,
-        e,
-        f"Kendall tau of {what}",
-        test="trend",
-        paper=paper,
-        direction=direction,
-        unit="Kendall's tau",
-    )
-
+from repro.results import recorded_rows
 
 Facts = Mapping[str, Any]
 """What is known of a group of rows: its encoder, full size, last layer, and whatever else queries

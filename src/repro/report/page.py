@@ -26,7 +26,7 @@ from repro.report.tables import Shown, pill
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import recorded_frame, verdict_frame, write_verdicts
 from repro.report.verdict_table import verdict_table
-from repro.rows import record, recorded_rows
+from repro.results import record, recorded_rows
 from repro.store import Store
 from repro.terminal import complain
 from repro.types import InputError

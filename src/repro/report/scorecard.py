@@ -7,8 +7,7 @@ from math import nan
 import pandas as pd
 
 from repro.report.claims import claims, record_of
-from repro.report.speakers import short_names
-from repro.report.verdict import (
+from repro.report.outcomes import (
     NOT_SEEN,
     ON_GENERATED,
     OUTCOMES,
@@ -18,6 +17,7 @@ from repro.report.verdict import (
     survivors,
     worst,
 )
+from repro.report.speakers import short_names
 from repro.report.verdict_frames import read_verdicts
 
 

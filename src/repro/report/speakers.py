@@ -18,7 +18,7 @@ from repro.objectives import ANGLE_RECIPES
 from repro.report.claims import experiment_of, lift_of, pages_of, record_of
 from repro.report.tables import names
 from repro.report.verdict import Measurement
-from repro.rows import recorded_rows
+from repro.results import recorded_rows
 
 STAND_INS = (
     "all-mpnet-base-v2",

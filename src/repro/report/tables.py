@@ -14,7 +14,7 @@ import pandas as pd
 from repro import paths
 from repro.evaluation.seeds import over_runs
 from repro.methods import shown as shown_name
-from repro.report.verdict import OUTCOMES
+from repro.report.outcomes import OUTCOMES
 from repro.types import InputError
 
 KINDS = ("paper", "recorded", "live")

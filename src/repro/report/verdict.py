@@ -5,75 +5,20 @@ point: `value` with `low` … `high` (95 %), in points (×100) for scores; the f
 wins.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import hypot, inf, isnan, log2, log10, nan, sqrt
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from scipy.special import ndtri, stdtrit
 
 from repro.evaluation import seeds
 from repro.evaluation.seeds import reach
+from repro.report.outcomes import NOT_SEEN, Answer, Outcome, Testable
 from repro.types import InputError
 
-Outcome: TypeAlias = str
-MEANING: dict[Outcome, str] = {
-    "reproduced": "on the paper's own network, data and protocol, our interval lies on the "
-    "claim's side, near the printed size where one is printed",
-    "holds here": "on a network in the paper's place, our interval lies on the claim's side, and "
-    "holds the printed size where one is printed",
-    "direction only": "the effect has the claimed sign, but not the printed size",
-    "split": "networks that can bear on the claim decide it differently; counted as neither",
-    "cannot tell": "our interval holds what would be no effect, or decides alone but not among "
-    "all parts and networks, or a network, a run or seeds are missing; beside it stands which",
-    "not seen here": "on a network in the paper's place, our interval contradicts the claim; "
-    "beside it stands the likely reason",
-    "not reproduced": "on the paper's own network, data and protocol, our interval contradicts "
-    "the claim",
-    "answered": "the document asks, and claims nothing; beside it stands the answer",
-    "does not apply": "this network cannot bear on the claim; beside it stands the condition "
-    "that it fails",
-    "not attempted": "no runs speak of it; beside it stands what is missing",
-    "up": "on generated text, which judges no paper: above the null",
-    "unclear": "on generated text, which judges no paper: not told from the null",
-    "down": "on generated text, which judges no paper: below the null",
-}
-OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)  # in the order of the legend
-ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
-SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
-"""Verdicts of a network that leave the word to another one."""
-SEEN_AGAIN: tuple[Outcome, ...] = ("reproduced", "holds here", "direction only")
-NOT_SEEN: tuple[Outcome, ...] = ("not reproduced", "not seen here")
-"""Verdicts of a network that decides, for the claim and against it."""
-_WEAKEST_FIRST: tuple[Outcome, ...] = (
-    *NOT_SEEN,
-    "split",
-    "not attempted",
-    "does not apply",
-    "cannot tell",
-    "answered",
-    "direction only",
-    "holds here",
-    "reproduced",
-    *ON_GENERATED,
-)
 MARGIN_POINTS = 1.0  # what counts as no change, in points
 _SLACK = 1e-9  # 80.62 − 79.62 is a hair above 1 in binary
 Test = Literal["effect", "sameness", "ratio", "trend"]
-Answer = Literal["yes", "no", "open"]
-Testable = Literal["same", "analogue", "only that network", "question", "ours"]
-TESTABLE: dict[Testable, str] = {
-    "same": "tested on a network of the paper",
-    "analogue": "tested on networks in the place of the paper's",
-    "only that network": "speaks of one network, and is judged on no other",
-    "question": "asked, not claimed: answered, not judged",
-    "ours": "an observation of this book, outside the count",
-}
-"""What kind of statement a claim is, and so who may judge it."""
-REASONS = ("network", "training", "recipe", "size", "paper")
-"""Why a statement is likely not seen here: another network than the paper's, less training, other
-settings or another protocol, sizes that differ, or the paper itself.
-"""
 SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
 """Effects without a printed size that are worth seeing: a point, half of the way to a perfect
 trend, a doubling.
@@ -263,17 +208,6 @@ def chance_of(m: Measurement) -> float:
     return 1 - (1 - min(1.0, 2 * 10**coarse)) ** (m.cells * others)
 
 
-def survivors(chances: Iterable[float], level: float = 0.05) -> int:
-    """How many of some decisions hold together, by Holm: the surest first, each at the level left
-    for those that remain.
-    """
-    known = sorted(p for p in chances if not isnan(p))
-    for rank, p in enumerate(known):
-        if p > level / (len(known) - rank):
-            return rank
-    return len(known)
-
-
 def answer(m: Measurement) -> Answer:
     """What the interval says of the claim's direction; the printed size is not asked."""
     if isnan(m.low) or isnan(m.high):
@@ -396,10 +330,3 @@ def remedy(m: Measurement) -> str:
         )
     most = seeds.MOST_SEEDS
     return f"{needed if needed <= most else f'more than {most}'} seeds {seen}, at 80 % power"
-
-
-def worst(outcomes: list[Outcome]) -> Outcome:
-    """The verdict of a claim of several parts that must all hold: its weakest, a contradiction
-    weighing most.
-    """
-    return min(outcomes, key=_WEAKEST_FIRST.index) if outcomes else "not attempted"

@@ -13,13 +13,17 @@ import pandas as pd
 
 from repro import paths
 from repro.digests import digest
-from repro.paths import PACKAGE, is_out_of_memory, replacing
+from repro.manifests import sha256
+from repro.paths import PACKAGE
+from repro.reading import is_out_of_memory
 from repro.report.claims import OfExperiment, record_of
+from repro.report.outcomes import OUTCOMES
 from repro.report.speakers import placed
 from repro.report.tables import KINDS
-from repro.report.verdict import OUTCOMES, Measurement
-from repro.rows import results_folder
-from repro.store import Store, sha256
+from repro.report.verdict import Measurement
+from repro.results import results_folder
+from repro.store import Store
+from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 COLUMNS = [

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from repro.report.claims import pages_of
+from repro.report.outcomes import MEANING, ON_GENERATED, OUTCOMES, SILENT, TESTABLE
 from repro.report.scorecard import decisive, scorecard
 from repro.report.tables import MISSING, Shown, between, nothing, show, to_myst, verdict_pill
-from repro.report.verdict import MEANING, ON_GENERATED, OUTCOMES, SILENT, TESTABLE
 
 POINT = ["value", "low", "high"]
 # A measurement's side, by the claimed one

@@ -8,14 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from repro.report.curves import POINT, checked
 from repro.report.figures import (
     GREY,
-    POINT,
     PRINTED,
     Drawing,
     NothingToDraw,
     add_legend,
-    checked,
     drawing,
     looks,
     new_figure,

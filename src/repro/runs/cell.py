@@ -24,7 +24,7 @@ from repro.models.backbone import load_backbone
 from repro.models.device import default_device
 from repro.models.sources import identity as backbone_identity
 from repro.objectives import columns_of, objective_of, only_what_is_read, title
-from repro.paths import read_json
+from repro.reading import read_json
 from repro.rows import make_rows
 from repro.runs.dev import dev_scorer
 from repro.seeding import cpu_count, done_in_processes, threads

@@ -18,11 +18,11 @@ from repro.evaluation.stats import bootstrap_mean
 from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
 from repro.models.encoder import Encoder, merge_equal
-from repro.paths import write_text
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
 from repro.sets import all_texts
 from repro.types import Array, InputError, check_dim
+from repro.writing import write_text
 
 log = logging.getLogger(__name__)
 EXPERIMENT = "evaluate"

@@ -19,10 +19,11 @@ from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
-from repro.paths import read_json
+from repro.reading import read_json
 from repro.runs.cell import TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once
-from repro.runs.lines import TextTable, spearman_of
+from repro.runs.lines import TextTable
+from repro.runs.scorers import spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, all_texts, texts_of
 from repro.settings import StepTwoConfig, TrainConfig

@@ -25,10 +25,11 @@ from torch import Tensor, nn
 from torch.nn.utils import vector_to_parameters
 from torch.optim import AdamW, Optimizer
 
-from repro.paths import is_out_of_memory, parse_json, replacing
+from repro.reading import is_out_of_memory, parse_json
 from repro.seeding import derive_seed
 from repro.terminal import progress_bar
 from repro.types import InputError
+from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 Weights: TypeAlias = dict[str, Tensor]

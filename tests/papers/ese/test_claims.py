@@ -12,8 +12,10 @@ from made_rows import ABSENT, FAILS, HOLDS, LESS, SEEDS, UNSURE, around, seeded,
 from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
-from repro.papers.ese import claims
-from repro.papers.ese.lines import LayeredEncoder, LayerScores, depth_rows
+from repro.papers.ese import claims, reading
+from repro.papers.ese.depth import LayerScores, depth_rows
+from repro.papers.ese.layers import first_layer, threshold_of
+from repro.papers.ese.lines import LayeredEncoder
 from repro.report.verdict_frames import verdict_frame
 from repro.rows import make_rows
 
@@ -176,7 +178,7 @@ def test_every_part_of_every_claim(rows, ablation):
         "ESE-T1-3": pytest.approx(20.67),
         "ESE-T2-1": pytest.approx(66.27 - 50.18, abs=0.01),
     }
-    assert claims.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
+    assert reading.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
 
 
 def test_sameness_needs_a_narrow_interval():
@@ -201,19 +203,19 @@ def test_without_all_lines_or_the_average_nothing_is_said_of_their_order(rows):
     assert {m.verdict for m in claims.table1(alone)} == {ABSENT}
     for few in (alone, one_set):
         assert claims.figure3(few) == []
-    assert pd.isna(claims.threshold_of(one_set))
+    assert pd.isna(threshold_of(one_set))
 
 
 def test_layers_are_to_pass_the_papers_threshold_where_a_line_comes_so_far_on_real_sets(rows):
     real = depth(source="local")
     low = real.assign(value=real["value"] / 2)
-    found = [claims.threshold_of(frame) for frame in (real, rows, low)]
+    found = [threshold_of(frame) for frame in (real, rows, low)]
     assert found == [60.0, pytest.approx(60 / 84.49 * 83), pytest.approx(60 / 84.49 * 41.5)]
-    at = {m: claims.first_layer(real, m, 60.0) for m in LINES}
+    at = {m: first_layer(real, m, 60.0) for m in LINES}
     assert {m: e.value for m, e in at.items()} == {RAW: 4, CONTROL: 4, MRL: 4, ESE: 1}
     assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
-    assert claims.first_layer(real, RAW, 90.0).value == L + 1
-    near = claims.first_layer(real, ESE, 64.5)
+    assert first_layer(real, RAW, 90.0).value == L + 1
+    near = first_layer(real, ESE, 64.5)
     assert (near.value, near.low, near.high) == (1, 1, 2), (
         "65 ± 1 may miss 64.5, then layer 2 is the first"
     )

@@ -24,8 +24,9 @@ from repro.methods import (
     SHALLOW_AVERAGE,
 )
 from repro.models import SentenceEncoder
+from repro.papers.ese import depth
 from repro.papers.ese import lines as ese
-from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
+from repro.papers.ese.ablation import COMPRESSION, WEIGHTS
 from repro.papers.ese.differences import (
     AUDITED,
     REFERENCES,
@@ -34,6 +35,7 @@ from repro.papers.ese.differences import (
     same_training,
     what_is_read,
 )
+from repro.papers.ese.reading import only
 from repro.runs.lines import SEVEN_SETS, load_tasks
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
 from repro.types import InputError
@@ -84,12 +86,12 @@ def sets():
 @pytest.fixture(scope="module")
 def scored(sets, store):
     lines = [line(method, seed)[0] for seed, method in enumerate((RAW, MRL, ESE))]
-    return ese.score_lines(lines, sets, store, dims=DIMS, resamples=60)
+    return depth.score_lines(lines, sets, store, dims=DIMS, resamples=60)
 
 
 @pytest.fixture(scope="module")
 def rows(scored):
-    return ese.depth_rows(scored, reference=5, experiment="e", seed=0)
+    return depth.depth_rows(scored, reference=5, experiment="e", seed=0)
 
 
 def value_of(rows, metric="spearman", **where):
@@ -199,7 +201,7 @@ def trained(cell_config, store):
 
 @pytest.fixture(scope="module")
 def ablation(trained, store):
-    scored = ese.score_lines(trained, few_pairs(12), store, dims=[4], resamples=20)
+    scored = depth.score_lines(trained, few_pairs(12), store, dims=[4], resamples=20)
     return on_page("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](
         scored
     )
@@ -281,11 +283,11 @@ def test_rows_of_a_trained_line_say_how_it_was_trained(trained):
 
 
 def test_the_average_is_of_all_seven_or_of_none_and_a_text_passes_once(scored, sets, store):
-    each = [scored.scores[name].value for name in ese.SEVEN_SETS]
+    each = [scored.scores[name].value for name in depth.SEVEN_SETS]
     np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))
     few, (own, stub) = {name: sets[name] for name in ("stsb", "sickr")}, line("ESE", 9)
     for dims in ((), (3, 4)):
-        some = ese.score_lines([own], few, store, dims=dims, resamples=5)
+        some = depth.score_lines([own], few, store, dims=dims, resamples=5)
         assert set(some.scores) == {"stsb", "sickr"} and some.dims == (*dims, 8)
     assert stub.passes == 1
 
@@ -303,9 +305,9 @@ def test_shallow_layers_are_those_below_the_last_of_the_last_twelve(scored):
 def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store):
     few = {"stsb": sets["stsb"]}
     with pytest.raises(InputError, match="one shape"):
-        ese.score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store)
+        depth.score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store)
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
-        ese.score_lines([scored.lines[0]], few, store, dims=[9])
+        depth.score_lines([scored.lines[0]], few, store, dims=[9])
     with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
         load_tasks(["trec"], "microworld")["trec"].pairs  # noqa: B018
 

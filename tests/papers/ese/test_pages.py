@@ -15,7 +15,7 @@ from repro import data
 from repro.data import samples
 from repro.data.sampling import take
 from repro.evaluation import answer_in_context, retrieval_scores
-from repro.evaluation.retrieve import top_documents
+from repro.evaluation.search import top_documents
 from repro.losses import compress_target
 from repro.methods import AVERAGE, ESE, MRL, RAW
 from repro.papers.ese.differences import difference_table, rank_table

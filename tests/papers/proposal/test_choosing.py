@@ -13,6 +13,7 @@ from made_rows import made_curves
 from repro import data
 from repro.models import SentenceEncoder
 from repro.papers.proposal import choosing
+from repro.papers.proposal.cases import Case, cases_of, retention_rows
 from repro.papers.proposal.choosing import (
     ALL,
     BLIND,
@@ -73,7 +74,7 @@ def test_a_rule_that_knows_has_no_error_and_blind_ones_have():
 
 
 def test_tuned_rules_never_see_what_they_are_judged_by():
-    cases = choosing.cases_of(made_curves())
+    cases = cases_of(made_curves())
     for case, left in product(cases, (TASK, UNSEEN)):
         learnt = choosing.others(case, cases, left)
         assert learnt and all(c.task != case.task and c.reducer == case.reducer for c in learnt)
@@ -87,7 +88,7 @@ def test_answers_are_sizes_and_the_full_one_keeps_all():
         np.array([0.9, 0.98, 0.95]),
     )
     predicted, neighbours = np.array([1.0, 0.99, 0.9]), np.array([0.8, 0.7, 0.6])
-    case = choosing.Case("e", "t", "pca", 64, 5.0, dims, share, low, predicted, neighbours)
+    case = Case("e", "t", "pca", 64, 5.0, dims, share, low, predicted, neighbours)
     assert case.reach(case.low, 0.98) == 64, "the walk ends at its first failure"
     assert case.reach(case.predicted, 0.98) == 32 and case.kept(32) == 1.01
     assert case.kept(64) == 1.0, "leaving everything as it is, not a reducer at full size"
@@ -113,7 +114,7 @@ def test_curves_of_an_encoder_on_generated_tasks():
         "mean of states",
     )
     for name, task in tasks.items():
-        rows = choosing.retention_rows(
+        rows = retention_rows(
             encoder,
             name,
             task,
@@ -130,4 +131,4 @@ def test_curves_of_an_encoder_on_generated_tasks():
         )
     wiki = data.load("wiki", source="microworld", limit=50)
     with pytest.raises(InputError, match="wiki has neither scores nor labels"):
-        choosing.retention_rows(encoder, "wiki", wiki, store, reducers=["pca"])
+        retention_rows(encoder, "wiki", wiki, store, reducers=["pca"])

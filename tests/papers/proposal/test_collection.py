@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 from repro.evaluation.retrieve import retrieval_scores
-from repro.papers.proposal.collection import (
-    FULL,
-    HAMMING,
-    Collection,
-    Nearest,
-    Questions,
-    Way,
-    collection_rows,
-    draw_texts,
-    statement,
-    with_setting,
-)
+from repro.papers.proposal.collection import Collection, Questions, draw_texts
+from repro.papers.proposal.growing import collection_rows, statement, with_setting
+from repro.papers.proposal.searches import FULL, HAMMING, Nearest, Way
 from repro.reducers import make_reducer
 from repro.types import InputError, unit_rows
 from shown_code import on_page

@@ -12,7 +12,7 @@ from repro.config import StepTwoConfig
 from repro.data.samples import training_sentences
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.reducers import make_reducer
-from repro.runs.lines import spearman_of
+from repro.runs.scorers import spearman_of
 from shown_code import on_page
 
 FULL, DIMS = 32, [4, 8]

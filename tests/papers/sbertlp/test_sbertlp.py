@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from repro import data
-from repro.evaluation.classify import cluster_scores
+from repro.evaluation.clusters import cluster_scores
 from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.stats import Resampled
 from repro.evaluation.sts import sts_spearman
@@ -28,7 +28,9 @@ from repro.papers.sbertlp.mapping import (
 )
 from repro.reducers import SBERTLP
 from repro.rows import make_rows, parsed
-from repro.runs.lines import Line, Task, TextTable, score_rows, sets_of, similarity
+from repro.runs.engine import score_rows
+from repro.runs.lines import Line, Task, TextTable, sets_of
+from repro.runs.scorers import similarity
 from repro.types import InputError
 from rivals import SystemConfig, load_system
 from shown_code import on_page

@@ -15,7 +15,7 @@ from repro.methods import (
     TRAINED_NARROW,
     TWO_STEP,
 )
-from repro.papers.wang import claims
+from repro.papers.wang import claims, gains, suites
 from repro.report.tables import paper_values
 from repro.rows import make_rows
 
@@ -105,7 +105,7 @@ def test_rows_of_the_mean_over_dims_say_how_much_the_items_move_it():
         rows = pd.concat(
             [dims, seeded([gain | {"metric": "spearman_gain_mean"}], half=0.01, seeds=seeds, **of)]
         )
-        (m,) = claims.mean_over_dims(
+        (m,) = gains.mean_over_dims(
             rows.assign(full=384),
             "WANG-T2-2",
             "mean",
@@ -247,13 +247,13 @@ def test_nearly_every_cell_is_all_but_one_of_35(lost, verdict):
 
 def test_the_printed_tables_are_counted_as_the_paper_s_own_cells():
     for table, wins in (("table3", 34), ("table4", 31)):
-        won = claims.won_table({"paper": paper_values("wang2023", table)})["paper"].str.split(
+        won = suites.won_table({"paper": paper_values("wang2023", table)})["paper"].str.split(
             " of ",
             expand=True,
         )
         assert list(won.astype(int).sum()) == [wins, 35]
     printed = paper_values("wang2023", "table4")
-    table = claims.won_table({"paper": printed, "recorded": printed.iloc[:0]})
+    table = suites.won_table({"paper": printed, "recorded": printed.iloc[:0]})
     assert list(table["paper"]) == ["6 of 7", "7 of 7", "6 of 7", "6 of 7", "6 of 7"], (
         "31 of 35, audit W10"
     )
@@ -316,7 +316,7 @@ def test_seconds_of_step_two_are_judged_against_a_tenth():
 
 
 def test_no_scores_have_lines_that_are_text_too():
-    none = claims.named_scores(make_rows([], experiment="wang_table3", data_source="local"))
+    none = suites.named_scores(make_rows([], experiment="wang_table3", data_source="local"))
     assert (
         none.empty
         and pd.api.types.is_string_dtype(none["line"])

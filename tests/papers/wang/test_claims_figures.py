@@ -6,14 +6,8 @@ import pytest
 
 from made_rows import FAILS, HOLDS, LESS, SEEDS, UNSURE, seeded, verdicts_of, verdicts_of_parts
 from repro.methods import AVERAGE
-from repro.papers.wang.claims import (
-    figure2,
-    figure3,
-    figure4,
-    log_optimal,
-    on_seven_sets,
-    third_of,
-)
+from repro.papers.wang.claims import figure2, figure3, figure4, on_seven_sets
+from repro.papers.wang.optimal_dims import log_optimal, third_of
 
 # Figure 2
 

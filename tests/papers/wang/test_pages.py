@@ -16,8 +16,9 @@ from repro.models import SentenceEncoder
 from repro.papers.wang import claims
 from repro.papers.wang.sweeps import rows_of
 from repro.papers.wang.tables import draw_leads, draw_mean_gains
-from repro.rows import recorded_rows
-from repro.runs.lines import Task, cosines_of, spearman_of
+from repro.results import recorded_rows
+from repro.runs.lines import Task
+from repro.runs.scorers import cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
 from repro.training.two_step import splice
 from repro.types import InputError, unit_rows

@@ -16,7 +16,8 @@ from repro.data.sampling import epoch_order
 from repro.methods import AVERAGE, END_TO_END, STAGE_NAMES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import dims_rows, two_step_rows
-from repro.runs.lines import SEVEN_SETS, Task, sets_of, spearman_of
+from repro.runs.lines import SEVEN_SETS, Task, sets_of
+from repro.runs.scorers import spearman_of
 from repro.runs.sweep import train_sweep, train_two_step
 from repro.seeding import derive_seed
 from repro.training.two_step import dropout_views, train_poolers

@@ -17,7 +17,9 @@ from repro.evaluation.classify import linear_probe
 from repro.methods import FULL_SIZE
 from repro.models.sources import MINILM
 from repro.papers.zhang import lines as zhang
+from repro.papers.zhang import shapes
 from repro.papers.zhang.claims import BETWEEN, DISTANCE, RANKS, SETTINGS
+from repro.papers.zhang.tasks import in_folds, load_task
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -41,8 +43,8 @@ def encoder(tiny, small, store):
 @pytest.fixture(scope="module")
 def tasks(small, store):
     wiki = replace(small.train, sentences=50)
-    stsb = zhang.load_task("stsb", "microworld", rows=40, wiki=wiki, store=store)
-    return {"stsb": stsb, "trec": zhang.load_task("trec", "microworld", rows=300)}
+    stsb = load_task("stsb", "microworld", rows=40, wiki=wiki, store=store)
+    return {"stsb": stsb, "trec": load_task("trec", "microworld", rows=300)}
 
 
 @pytest.fixture
@@ -142,8 +144,8 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
 
 def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
     with pytest.raises(InputError, match="folds is -3: expected 2 or more"):
-        zhang.in_folds(zhang.load_task("trec", "microworld", rows=300), -3)
-    task = zhang.in_folds(zhang.load_task("trec", "microworld", rows=300), 3)
+        in_folds(load_task("trec", "microworld", rows=300), -3)
+    task = in_folds(load_task("trec", "microworld", rows=300), 3)
     texts = [text for part in task.folds.values() for text in part["test"].texts]
     assert sorted(texts) == sorted(text for part in task.splits.values() for text in part.texts)
     lines = made(task, ["pca"], dims=[4])
@@ -159,13 +161,13 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
     assert rows.set_index(["method", "setting"]).loc[
         ("PCA", "inductive"), "value"
     ] == pytest.approx(np.mean(right))
-    both = zhang.in_folds(zhang.load_task("sicke", "microworld", rows=60), 5)
+    both = in_folds(load_task("sicke", "microworld", rows=60), 5)
     rows_of = [{split: len(items) for split, items in part.items()} for part in both.folds.values()]
     assert rows_of == [{"train": 108, "dev": 36, "test": 36}] * 5
 
 
 def test_pairs_in_folds_are_judged_together(encoder, made, store):
-    task, by_hand = zhang.in_folds(zhang.load_task("stsb", "microworld", rows=60), 4), []
+    task, by_hand = in_folds(load_task("stsb", "microworld", rows=60), 4), []
     table = encoder.embed(task.parts, store)
     for part in task.folds.values():
         peer = PCA(4, svd_solver="full").fit(table[part.fit_texts("inductive")].astype(np.float64))
@@ -197,7 +199,7 @@ def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_oth
     at = own.pivot(index="dim", columns="method", values="value").rename(
         columns={"Truncate": "Autoencoder"}
     )
-    curves = zhang.curve_rows(lines, task, store, **SHARED)
+    curves = shapes.curve_rows(lines, task, store, **SHARED)
     found = {metric: part.set_index("method")["value"] for metric, part in curves.groupby("metric")}
     jumps, apart = at.diff().dropna().std(ddof=0), at.sub(at["PCA"], axis=0).abs().mean()
     assert found["roughness"].to_dict() == pytest.approx(jumps.to_dict())
@@ -206,9 +208,9 @@ def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_oth
         jumps["Autoencoder"] - roughest
     )
     assert found[DISTANCE].to_dict() == pytest.approx(apart.drop("PCA").to_dict())
-    two = zhang.curve_rows([line for line in lines if line.dim != 16], task, store, **SHARED)
+    two = shapes.curve_rows([line for line in lines if line.dim != 16], task, store, **SHARED)
     assert set(two["metric"]) == {DISTANCE}, "two sizes have one difference"
-    four = zhang.curve_rows(
+    four = shapes.curve_rows(
         [line for line in lines if line.method != "KPCA"],
         task,
         store,
@@ -223,13 +225,15 @@ def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_oth
         for x in lines
         if (x.method, x.dim) != ("Autoencoder", 16)
     ]
-    turned = zhang.curve_rows(other, task, store, **SHARED).set_index(["metric", "method"])["value"]
+    turned = shapes.curve_rows(other, task, store, **SHARED).set_index(["metric", "method"])[
+        "value"
+    ]
     assert turned[DISTANCE, "GRP"] == pytest.approx(found[DISTANCE]["GRP"]), (
         "whichever is above, at all of their sizes"
     )
     ranks = at.rank(axis=1, ascending=False).mean()
     renamed = [replace(line, backbone=name) for name in ("a", "b", "repro-tiny") for line in lines]
-    ranked = zhang.curve_rows(renamed, task, store, **SHARED).query(f"metric == '{RANKS}'")
+    ranked = shapes.curve_rows(renamed, task, store, **SHARED).query(f"metric == '{RANKS}'")
     assert set(ranked["setting"]) == {"a, b"}, "published encoders"
     assert ranked.set_index("method")["value"].to_dict() == pytest.approx(
         (ranks - ranks["PCA"]).drop("PCA").to_dict()

@@ -12,8 +12,9 @@ import pandas as pd
 
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
-from repro.papers.ese.claims import PLACES, at_places, difference, only
-from repro.report.figures import Drawing, drawing, points
+from repro.papers.ese.reading import PLACES, at_places, difference, only
+from repro.report.curves import points
+from repro.report.figures import Drawing, drawing
 from repro.report.tables import wide
 from repro.report.whiskers import sized, whiskers
 from repro.rows import parsed

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from repro import data
-from repro.config import TrainConfig
 from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, spearman_draws
 from repro.methods import UNTRAINED
@@ -24,8 +23,10 @@ from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import encode_tasks
-from repro.runs.lines import Task, TextTable, cosines_of
+from repro.runs.lines import Task, TextTable
+from repro.runs.scorers import cosines_of
 from repro.sets import Corpus, DataSet, ScoredPairs, WordVectors
+from repro.settings import TrainConfig
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of

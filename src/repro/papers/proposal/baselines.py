@@ -25,7 +25,7 @@ from repro.models.device import default_device
 from repro.models.encoder import Encoder, merge_equal
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
-from repro.runs.lines import cosines_of
+from repro.runs.scorers import cosines_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store

@@ -10,8 +10,10 @@ import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, estimates
 from repro.methods import AVERAGE, BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
+from repro.report.cells import Cells, lowest
 from repro.report.claims import judges_of
-from repro.report.judge import Cells, Facts, Rule, effect, judge, lowest, trend
+from repro.report.judge import Facts, Rule, judge
+from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
 
 TASKS = ("stsb", "sickr", AVERAGE, "hotpotqa")  # in the order of tables and figures

@@ -19,7 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from repro.evaluation import quantise as coding
-from repro.evaluation.retrieve import Retrieved, retrieve, top_documents
+from repro.evaluation.retrieve import Retrieved, retrieve
+from repro.evaluation.search import top_documents
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE

@@ -12,8 +12,10 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
+from repro.report.cells import lowest
 from repro.report.claims import judges_of
-from repro.report.judge import Rule, absent, effect, judge, lowest
+from repro.report.judge import Rule, judge
+from repro.report.measurements import absent, effect
 from repro.report.tables import names, paper_values
 from repro.report.verdict import Measurement
 

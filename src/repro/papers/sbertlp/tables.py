@@ -13,12 +13,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from repro.evaluation.classify import (
-    features_and_labels,
-    knn_correct,
-    knn_cv_correct,
-    majority_share,
-)
+from repro.evaluation.classify import features_and_labels
+from repro.evaluation.knn import knn_correct, knn_cv_correct
+from repro.evaluation.labels import majority_share
 from repro.evaluation.seeds import over_runs
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
@@ -26,7 +23,8 @@ from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
-from repro.runs.lines import Judged, Line, Task, TextTable, accuracy
+from repro.runs.lines import Line, Task, TextTable
+from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
 from repro.types import Array, InputError
 

@@ -25,7 +25,9 @@ from repro.methods import (
 from repro.objectives import columns_of
 from repro.reducers import reduced
 from repro.rows import make_rows
-from repro.runs.lines import Line, Task, TextTable, by_kind, similarities, spearman_of
+from repro.runs.engine import similarities
+from repro.runs.lines import Line, Task, TextTable
+from repro.runs.scorers import by_kind, spearman_of
 from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs

@@ -6,9 +6,10 @@ import pandas as pd
 
 from repro.evaluation.seeds import estimate
 from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
-from repro.papers.wang import claims
-from repro.report.figures import Drawing, curves
-from repro.report.judge import lowest
+from repro.papers.wang import claims, suites
+from repro.report.cells import lowest
+from repro.report.curves import curves
+from repro.report.figures import Drawing
 from repro.report.tables import join_kinds, paper_values
 from repro.report.verdict_frames import verdict_frame
 from repro.report.whiskers import sized, whiskers
@@ -55,7 +56,7 @@ def draw_leads(rows: pd.DataFrame) -> Drawing:
     numbers = [{"kind": "paper", "dim": dim, "value": value} for dim, value in lead.items()]
     over = [f"{TWO_STEP} − {reducer}" for reducer in REDUCED]
     recorded = rows[rows["method"].isin(over) & (rows["dataset"] == AVERAGE)]
-    recorded = recorded[recorded["setting"].isin([claims.smallest_fit(recorded)])]
+    recorded = recorded[recorded["setting"].isin([suites.smallest_fit(recorded)])]
     for (network, dim), cell in recorded.groupby(["backbone", "dim"]):
         leads = {method: estimate(each) for method, each in cell.groupby("method")}
         closest = lowest(leads)[1]

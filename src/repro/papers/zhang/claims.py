@@ -14,8 +14,10 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, estimates, mean, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
+from repro.report.cells import lowest, together
 from repro.report.claims import judges_of, table
-from repro.report.judge import Rule, Split, effect, judge, lowest, together
+from repro.report.judge import Rule, Split, judge
+from repro.report.measurements import effect
 from repro.report.verdict import Measurement, answer
 from repro.rows import parsed
 from repro.types import InputError

@@ -1,144 +1,32 @@
-"""Figures 1 to 4: every encoder × setting × method × size of a task, what is compared, and how much
-a curve jumps.
+"""Figures 1 to 4: the lines of every encoder × setting × method × size of a task, and what is
+compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
-from repro import data
-from repro.config import TrainConfig
-from repro.data.samples import training_sentences
-from repro.evaluation.classify import stratified_folds
-from repro.evaluation.stats import Resampled, mean_draws
-from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.models.encoder import merge_equal
-from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, DISTANCE, RANKS, SETTINGS, WITHIN
+from repro.evaluation.stats import mean_draws
+from repro.methods import FULL_SIZE
+from repro.papers.zhang.claims import BETWEEN, SETTINGS
+from repro.papers.zhang.tasks import ReducedTask
 from repro.reducers import REDUCER_NAMES, reduced
-from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
-from repro.runs.lines import (
-    Judged,
-    Line,
-    Scorer,
-    Task,
-    TextTable,
-    by_kind,
-    parts_of,
-    score_rows,
-    stored_classification,
-)
-from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
+from repro.runs.engine import score_rows
+from repro.runs.lines import Line, Task, TextTable
+from repro.runs.scorers import Judged, Scorer, by_kind, stored_classification
+from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.types import Array, InputError, one_of
+from repro.types import Array, one_of
 
 METHODS = {
     name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")
 }
 """Reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours."""
-# Of the parts of a task, SentEval's: equal for all seeds, so that these share items
-FOLDS_SEED = 1111
 RESCALED = "divided by √(2γ)"  # Setting of kernel PCA on PCA's scale
-
-
-@dataclass(frozen=True)
-class ReducedTask(Task):
-    """A task with the sentences that a reducer may learn from (method-fit-sets in the book)."""
-
-    wiki: Corpus | None = None  # Foreign sentences, where a setting needs them
-
-    @property
-    def parts(self) -> dict[str, dict[str, DataSet]]:
-        """What has to be encoded, as entries that other pages may share."""
-        return parts_of({self.name: self.splits}) | (
-            {} if self.wiki is None else {"wiki": {"train": self.wiki}}
-        )
-
-    @property
-    def judged_texts(self) -> list[str]:
-        """The distinct texts that a score needs: of the test pairs where they are graded, else of
-        all splits.
-        """
-        graded = isinstance(self.judged, ScoredPairs)
-        return _distinct([self.judged] if graded else self.splits.values())
-
-    def fit_texts(self, setting: str) -> list[str]:
-        """The distinct sentences that a reducer is fitted on, both sides of pairs."""
-        train, test = self.splits["train"], self.splits["test"]
-        sources: dict[str, list[DataSet]] = {"inductive": [train], "transductive": [train, test]}
-        if self.wiki is not None:
-            sources["wiki"] = [self.wiki]
-        one_of(setting, list(sources), "setting of this task")
-        return _distinct(sources[setting])
-
-    def describe(self) -> str:
-        """How many rows each split keeps, in words."""
-        clauses, drawn = [], ""
-        for split, available in self.available.items():
-            rows = len(self.splits[split])
-            if rows == available:
-                clauses.append(f"{split}: all {available:,}")
-            else:
-                clauses.append(f"{split}: {rows:,} of {available:,}")
-            if rows < available:
-                drawn = ", drawn at random"
-        return "; ".join(clauses) + drawn
-
-
-def _distinct(sets: Iterable[DataSet]) -> list[str]:
-    """The distinct texts of some sets, in order of first appearance."""
-    return merge_equal(list(chain.from_iterable(map(texts_of, sets))))[0]
-
-
-def load_task(
-    name: str,
-    source: str,
-    rows: int | None = None,
-    *,
-    wiki: TrainConfig | None = None,
-    store: Store | None = None,
-) -> ReducedTask:
-    """The splits of stsb, trec or sicke, `rows` of each at random or all, and sentences that `wiki`
-    would train on.
-    """
-    splits = data.load_splits(name, source=source)
-    if name == "stsb":
-        splits = {split: splits[split] for split in ("train", "test")}
-    corpus = (
-        Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store()))
-        if wiki
-        else None
-    )
-    drawn = {split: data.take(rows_of_split, rows) for split, rows_of_split in splits.items()}
-    available = {split: len(rows_of_split) for split, rows_of_split in splits.items()}
-    return ReducedTask(name, drawn, available, wiki=corpus)
-
-
-def in_folds(task: ReducedTask, k: int) -> ReducedTask:
-    """The task with all rows judged, in k parts of like labels or scores: one is the test split,
-    the next any dev.
-    """
-    if k < 2:
-        raise InputError(f"folds is {k}: expected 2 or more parts, or 0 for the test split alone")
-    splits: list[Any] = list(task.splits.values())
-    joined: dict[str, Any] = {}
-    for name in splits[0].groups[0]:
-        columns = [getattr(split, name) for split in splits]
-        joined[name] = np.concatenate(columns) if name == "scores" else tuple(chain(*columns))
-    whole = replace(splits[0], **joined)
-    labels = whole.scores.round() if isinstance(whole, ScoredPairs) else whole.labels
-    fold, folds = stratified_folds(labels, k, FOLDS_SEED), {}
-    for i in range(k):
-        test, dev = fold == i, (fold == (i + 1) % k) & ("dev" in task.splits)
-        rows = {"test": test, "dev": dev, "train": ~test & ~dev}
-        of_fold = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
-        folds[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, of_fold, wiki=task.wiki)
-    return replace(task, folds=folds)
 
 
 @dataclass(frozen=True)
@@ -247,7 +135,7 @@ def compared(line: Line, other: Line) -> bool:
     return between or (line.setting == other.setting and later)
 
 
-def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
+def scorer_of(task: ReducedTask, store: Store, protocol: str) -> Scorer:
     """`by_kind`; where a labelled task has folds, the accuracy over the rows of all."""
 
     def over_folds(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
@@ -282,7 +170,7 @@ def reduced_rows(
     The lead of a method over itself stands in the setting `transductive − inductive`. `n_train` is
     the number of distinct sentences that a line's reducer was fitted on.
     """
-    scorer = _scorer(task, store, protocol)
+    scorer = scorer_of(task, store, protocol)
     frame = score_rows(lines, {task.name: task}, scorer, contrasts=[compared], **options)
     sides = frame["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
     frame.loc[(sides[0] == sides[1]).fillna(False), "setting"] = BETWEEN
@@ -293,114 +181,3 @@ def reduced_rows(
             fitted[setting] = len(first_fold.fit_texts(setting))
     counts = [fitted.get(str(setting).split(",")[0]) for setting in frame["setting"]]
     return frame.assign(n_train=pd.array(counts, dtype="Int64"))
-
-
-def _curves(
-    scores: Resampled,
-    place: Mapping[tuple[str, Any], int],
-    methods: Sequence[str],
-) -> Resampled:
-    """Scores (methods, sizes) at the sizes that all of them have; `place` says where each method
-    and size stands.
-    """
-    dims = {dim for _, dim in place}
-    for method in methods:
-        dims &= {dim for name, dim in place if name == method}
-    places = [[place[method, dim] for dim in sorted(dims)] for method in methods]
-    return scores[np.array(places, dtype=int)]
-
-
-def curve_rows(
-    lines: Sequence[Line],
-    task: ReducedTask,
-    store: Store,
-    *,
-    protocol: str = "logreg",
-    **shared: Any,
-) -> pd.DataFrame:
-    """What curves are as wholes, in the paper's settings; test items are resampled for all sizes
-    and encoders at once.
-
-    Per encoder and setting: `roughness` of every method, over the sizes that all have, if they are
-    three or more, and the autoencoder's lead over the roughest of the other four, which each
-    resample chooses anew; `distance_from_pca`, the mean absolute difference over sizes that both
-    have. Over all encoders together (published ones, if there are two), settings and sizes:
-    `ranks_behind_pca`, a method's mean rank among the five less PCA's.
-    """
-    of_five = [line for line in lines if line.method in ZHANG_METHODS]
-    of_five = [line for line in of_five if line.setting in WITHIN]
-    if not of_five:
-        return make_rows([])
-    (judged,) = _scorer(task, store, protocol)(of_five, task, int(shared["seed"]))
-    places: dict[tuple[str | None, str], dict[tuple[str, Any], int]] = {}
-    for i, line in enumerate(of_five):
-        places.setdefault((line.backbone, line.setting), {})[line.method, line.dim] = i
-    rows: list[dict[str, Any]] = []
-    ranks: dict[str, list[Resampled]] = {}
-    for (backbone, setting), place in places.items():
-        present = {method for method, _ in place}
-        methods = [name for name in ZHANG_METHODS if name in present]
-        together = _curves(judged.scores, place, methods)
-        all_five = len(methods) == len(ZHANG_METHODS) and together.value.size > 0
-        if all_five:
-            ranked = together.map(lambda scores: rankdata(-scores, axis=-2).mean(-1))
-            ranks.setdefault(str(backbone), []).append(ranked)
-        shapes = _roughness(together, methods, all_five) | _distances(judged.scores, place, methods)
-        for (name, metric), shape in shapes.items():
-            about = {"backbone": backbone, "setting": setting, "method": name, "metric": metric}
-            rows.append({**about, **shape.columns})
-    common = {"dataset": task.name, "readout": "encoder"}
-    return make_rows([*rows, *_rank_rows(ranks)], **{**shared, **common})
-
-
-def _roughness(
-    together: Resampled,
-    methods: Sequence[str],
-    all_five: bool,
-) -> dict[tuple[str, str], Resampled]:
-    """By method and metric: how rough each curve is, and how much rougher the autoencoder's is than
-    the roughest of the other four; nothing of fewer than three sizes.
-    """
-    if together.value.shape[1] < 3:
-        return {}
-    jumps = together.map(np.diff, axis=-1).map(np.std, axis=-1)
-    roughness = {(name, "roughness"): jumps[k] for k, name in enumerate(methods)}
-    if all_five:
-        k = methods.index(AUTOENCODER)
-        roughest = jumps.map(np.delete, k, axis=-1).map(np.max, axis=-1)
-        roughness[f"{AUTOENCODER} − others", "roughness_lead"] = jumps[k] - roughest
-    return roughness
-
-
-def _distances(
-    scores: Resampled,
-    place: Mapping[tuple[str, Any], int],
-    methods: Sequence[str],
-) -> dict[tuple[str, str], Resampled]:
-    """By method and metric: how far each curve is from the first method's, PCA's, if that is
-    there.
-    """
-    first = ZHANG_METHODS[0]
-    distances: dict[tuple[str, str], Resampled] = {}
-    for name in methods[1:] if first in methods else []:
-        pair = _curves(scores, place, [first, name])
-        if pair.value.size:
-            distances[name, DISTANCE] = pair.map(
-                lambda scores: np.abs(np.diff(scores, axis=-2)).mean((-1, -2))
-            )
-    return distances
-
-
-def _rank_rows(ranks: Mapping[str, Sequence[Resampled]]) -> Iterator[dict[str, Any]]:
-    """Each method's mean rank less PCA's, over the published encoders if they are two, else over
-    all; nothing of a single one.
-    """
-    published = [name for name in ranks if not name.startswith("repro")]
-    encoders = sorted(published if len(published) > 1 else ranks)
-    if len(encoders) < 2:
-        return
-    ranked = list(chain.from_iterable(ranks[name] for name in encoders))
-    overall = replace(Resampled.averaged(ranked), n=ranked[0].n)  # All on the same items
-    for k, name in enumerate(ZHANG_METHODS[1:], start=1):
-        about = {"setting": ", ".join(encoders), "method": name, "metric": RANKS}
-        yield {**about, **(overall[k] - overall[0]).columns}

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from repro.evaluation.seeds import doublings
-from repro.report.judge import ratio
+from repro.report.measurements import ratio
 from repro.report.tables import paper_values
 from repro.report.verdict import Measurement
 

@@ -13,7 +13,8 @@ from dimadvise.bounds import smallest_sufficient
 from repro.evaluation.seeds import Estimate, scaled
 from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
-from repro.report.figures import GREY, WIDTH, Drawing, NothingToDraw, curves, dim_axis, drawing
+from repro.report.curves import curves
+from repro.report.figures import GREY, WIDTH, Drawing, NothingToDraw, dim_axis, drawing
 from repro.report.tables import MISSING, interval, mean, wide
 
 TOLERANCE = 1.0  # per cent of the full-size score that a size may lose and still count as enough

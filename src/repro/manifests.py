@@ -1,0 +1,115 @@
+"""Folders under a seal: a manifest that holds the sha256 of every file, and a digest of itself."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from repro.digests import digest
+from repro.paths import is_file, is_folder
+from repro.reading import read_json, regular_file
+from repro.types import InputError
+from repro.writing import replacing, write_text
+
+MANIFEST = "manifest.json"
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with regular_file(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
+    """Seal a folder: record the checksum of every file in it, with some notes.
+
+    All of them may be read by whom the manifest may be: libraries make some for their owner alone.
+    """
+    files = {name: sha256(folder / name) for name in _files_in(folder)}
+    note = sealed({**notes, "files": files})
+    write_text(folder / MANIFEST, json.dumps(note, indent=1))
+    usual = (folder / MANIFEST).stat().st_mode
+    for name in files:
+        (folder / name).chmod(usual)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The notes and checksums of an artefact.
+
+    Raises:
+        InputError: for a file that is no manifest.
+        OSError: for one that is missing or may not be read.
+    """
+    manifest = read_json(folder / MANIFEST)
+    if not isinstance(manifest, dict):
+        what = type(manifest).__name__
+        raise InputError(f"{folder / MANIFEST} holds a {what}: expected names and values")
+    return manifest
+
+
+def sealed(note: Mapping[str, Any]) -> dict[str, Any]:
+    """A note as JSON has it, with a digest of what it says."""
+    said = json.loads(json.dumps(note, default=str))
+    return {**said, "seal": digest(said)}
+
+
+def is_sealed(note: Mapping[str, Any]) -> bool:
+    """Whether a note was `sealed` and says what it did then."""
+    said = {name: value for name, value in note.items() if name != "seal"}
+    return note.get("seal") == digest(said)
+
+
+def unchanged(note: Mapping[str, Any]) -> bool:
+    """Whether a note says what it did when it was `sealed`; one that never was passes."""
+    return "seal" not in note or is_sealed(note)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a sealed folder, each file whole or not at all, over an earlier copy; its manifest last.
+
+    Raises:
+        InputError: before anything is copied, if the target holds a file of one of these names that
+            no sealed manifest there lists with its checksum: somebody else wrote or edited it.
+    """
+    written = _written(target)
+    differing = []
+    for name in (*read_manifest(source)["files"], MANIFEST):
+        there = target / name
+        if not os.path.lexists(there):
+            differing.append(name)
+            continue
+        if not is_file(there):
+            raise InputError(f"{there} is no regular file: give another output")
+        content = sha256(there)
+        if content == sha256(source / name):
+            continue
+        if content != written.get(name):
+            way_out = "nothing is overwritten, give another output"
+            raise InputError(f"{there} is none of ours, or was edited: {way_out}")
+        differing.append(name)
+    for name in differing:
+        with replacing(target / name) as partial:
+            shutil.copyfile(source / name, partial)
+
+
+def _written(folder: Path) -> dict[str, str]:
+    """The checksums of what we wrote into a folder, by its sealed manifest; of that one too."""
+    try:
+        manifest = read_manifest(folder)
+    except (InputError, OSError):
+        return {}
+    if not is_sealed(manifest) or not isinstance(manifest.get("files"), dict):
+        return {}
+    return {**manifest["files"], MANIFEST: sha256(folder / MANIFEST)}
+
+
+def _files_in(folder: Path) -> list[str]:
+    """The names, below a folder, of all that is no folder, but for its manifest."""
+    names = []
+    for path in sorted(folder.rglob("*")):
+        if path != folder / MANIFEST and not is_folder(path):
+            names.append(str(path.relative_to(folder)))
+    return names

@@ -1,0 +1,100 @@
+"""How rows of ESE are read: which of them are the cells of a table, and the printed ones beside.
+
+A layer of the paper's backbone, and ESE's compressed size, is read as the same share of ours.
+"""
+
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pandas as pd
+
+from repro.evaluation.seeds import FEWEST_SEEDS, estimate
+from repro.methods import AVERAGE, ESE_DEFAULT, ESE_PRINTED, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
+from repro.report.tables import paper_values
+
+RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours
+PRINTED_BACKBONE = "bge-base-en-v1.5"
+"""Whose printed numbers stand beside ours: a BERT of twelve layers, trained contrastively before.
+"""
+PLACES = {"last layer": AVERAGE, "≺ Avg.": SHALLOW_AVERAGE}
+"""Where scores are averaged over the seven sets, as tables call it."""
+
+
+def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    return rows[reduce(and_, (rows[column] == value for column, value in where.items()))]
+
+
+def printed(table: str) -> pd.DataFrame:
+    """Printed numbers of a table of ESE with columns backbone and method, methods named as here."""
+    frame = paper_values("ese2025", table)
+    lines = frame["method"].str.partition(" / ")  # such as `bge-base-en-v1.5 / + MRL`
+    return frame.assign(backbone=lines[0], method=lines[2].replace(ESE_PRINTED))
+
+
+def printed_variants() -> pd.DataFrame:
+    """Table 2 as printed, a line per row with the variant it is here."""
+    frame = paper_values("ese2025", "table2")
+    rows = frame["method"].str.split(" / ").str[1]
+    return frame.assign(printed=rows, method=rows.map(ESE_VARIANTS))
+
+
+def table1_cells(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that Table 1 shows: the last layer at full size on every set, and the mean over the
+    shallow layers.
+    """
+    parts = [rows.iloc[:0]]
+    for _, own in rows.groupby("backbone", sort=False):
+        scores = only(own, metric="spearman", dim=own["dim"].max())
+        parts.append(
+            scores[(scores["layer"] == own["layer"].max()) | (scores["dataset"] == SHALLOW_AVERAGE)]
+        )
+    return pd.concat(parts)
+
+
+def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
+    """Compressed sizes that were tried, ascending, with their variants; the default's is among
+    them.
+    """
+    sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith("k = ")
+    own = only(rows[sized], metric="compressed_size")
+    return dict(
+        sorted(
+            (int(size), str(method))
+            for size, method in zip(own["value"], own["method"], strict=True)
+        )
+    )
+
+
+def at_places(
+    rows: pd.DataFrame,
+    metric: str = "spearman",
+    *,
+    every_size: bool = False,
+) -> pd.DataFrame:
+    """Averages over the sets at the last layer and over the shallow ones, with their `place`; at
+    full size alone.
+    """
+    parts = [rows.iloc[:0].assign(place="")]
+    for _, own in rows.groupby("backbone", sort=False):
+        at = only(own, metric=metric)
+        at = at[(at["layer"].isna() | (at["layer"] == own["layer"].max()))]
+        at = at if every_size else only(at, dim=own["dim"].max())
+        parts += [
+            only(at, dataset=dataset).assign(place=place) for place, dataset in PLACES.items()
+        ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def difference(cell: pd.DataFrame) -> str:
+    """Mean over seeds, in points, with its 95 % interval over items; from three seeds on over the
+    seeds, too.
+    """
+    return str(estimate(cell, deterministic=cell["seed"].nunique() < FEWEST_SEEDS))
+
+
+def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
+    """A printed lead on `≺ Avg.`, in points, such as ESE's 20.67 over RAW."""
+    at = only(rows, dataset=SHALLOW_AVERAGE).drop_duplicates("method").set_index("method")["value"]
+    return float(100 * (at[winner] - at[rival]))

@@ -1,0 +1,62 @@
+"""Figure 6 of ESE: how long encoding and search take."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from repro.evaluation.seeds import Estimate, doublings
+from repro.methods import ESE, MRL
+from repro.papers.ese.reading import only
+from repro.report.cells import farthest, lowest
+from repro.report.claims import record_of
+from repro.report.measurements import change, ratio
+from repro.report.verdict import Measurement
+
+MEAN = "mean over sizes"  # end of the setting of the ratios that are averaged over sizes
+PER_CENT = record_of("ESE-F6-1")["parts"][0]["margin"]
+"""What counts as equal time: runs on one idle machine differ by several per cent."""
+
+
+def ratios(rows: pd.DataFrame, metric: str, by: Sequence[str], **where: Any) -> dict[Any, Estimate]:
+    """Ratios of one kind in doublings, run by run, of every cell."""
+    cells = only(rows, metric=metric, **where).groupby(list(by), sort=False, dropna=False)
+    return {key: doublings(cell.groupby("seed")["value"].mean().to_dict()) for key, cell in cells}
+
+
+def equal_time(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    margin: float,
+    unit: str,
+) -> Iterator[Measurement]:
+    """How ESE's seconds differ from MRL's at equal depth, where they differ most."""
+    at = ratios(rows, "encode_ratio", ["layer"], method=f"{ESE} / {MRL}")
+    if at:
+        (layer,), e = farthest(at)
+        said = what.format(backbone=rows["backbone"].iloc[0], layer=layer)
+        yield change(claim, e, said, margin=margin, unit=unit)
+
+
+def sooner_at_fewer_dims(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """How much longer encoding and search take at full size, of the lines where it is least."""
+    at = ratios(rows, "size_ratio", ["method", "layer", "dim", "setting"])
+    if at and f"{ESE} / {MRL}" in set(rows["method"]):
+        (method, _, dim, _), e = lowest(at)
+        said = what.format(backbone=rows["backbone"].iloc[0], dim=int(dim), method=method)
+        yield ratio(claim, e, said, null=1.0)
+
+
+def sooner_by_ese(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    rival: str,
+) -> Iterator[Measurement]:
+    """How long encoding and search take by ESE against a rival, on average over sizes."""
+    at = ratios(rows, "total_ratio", ["layer", "setting"], method=f"{ESE} / {rival}")
+    for (_, setting), e in at.items():
+        if setting.endswith(MEAN):
+            said = what.format(backbone=rows["backbone"].iloc[0])
+            yield ratio(claim, e, said, null=1.0, direction=-1)

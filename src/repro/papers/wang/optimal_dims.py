@@ -1,0 +1,185 @@
+"""Figure 2 of Wang et al. (2023), score against dim: where a score stops to grow, and what is lost
+below.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations, pairwise
+from math import log2
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts, scaled
+from repro.evaluation.stats import Floats
+from repro.report.cells import farthest, lowest
+from repro.report.claims import record_of
+from repro.report.measurements import effect, ratio
+from repro.report.verdict import Measurement
+
+PAPER_HIDDEN = 768
+PRINTED_THIRD = 256
+PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5")["parts"]}
+"""Figure 2's smallest dims that keep the best score."""
+SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
+
+Losses = Mapping[tuple[int, int], Estimate]  # from a dim to a narrower one
+
+
+def losses_of(rows: pd.DataFrame) -> Iterator[tuple[str, int, list[int], Losses]]:
+    """Every task with a score at full size, that size, all dims from wide to narrow, and what is
+    lost between them; paired over items where rows hold such changes.
+    """
+    full = int(rows["full"].iloc[0])
+    for task, scores in rows.query(SCORES).groupby("dataset"):
+        at = dict(reversed(estimates(scores).items()))
+        if full not in at:
+            continue
+        changes = rows[rows["metric"].str.endswith("_change") & (rows["dataset"] == task)]
+        loss = {(w, d): at[w] - at[d] for w, d in combinations(at, 2)}
+        for (wider, d), cell in changes.groupby(["setting", "dim"]):
+            loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
+        yield str(task), full, list(at), loss
+
+
+def above_full(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
+    """How the score of every task changes above the full size, where it changes most."""
+    for task, full, dims, loss in losses_of(rows):
+        if wide := {d: loss[d, full] for d in dims if d > full}:
+            said = what.format(task=task, full=full)
+            yield effect(claim, farthest(wide)[1], said, test="sameness")
+
+
+def below_full(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+    margin: float,
+) -> Iterator[Measurement]:
+    """How the score of a task changes below the full size, where it changes most; beside it stands
+    what a constant answer would lose.
+    """
+    for name, full, dims, loss in losses_of(rows):
+        narrow = {d: loss[full, d] for d in dims if d < full}
+        if name == task and narrow:
+            own = rows[rows["dataset"] == task]
+            floor = own.loc[own["metric"] == "majority_floor", "value"].mean()
+            whole = own.query(SCORES).query("dim == full")["value"].mean()
+            said = what.format(full=full, constant=f"{100 * (whole - floor):.1f}")
+            e = farthest(narrow)[1]
+            yield effect(claim, e, said, test="sameness", margin=margin)
+
+
+def smallest_step(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+) -> Iterator[Measurement]:
+    """What a task loses at a step down from the full size, where it is least."""
+    for name, full, dims, loss in losses_of(rows):
+        below = [full, *(d for d in dims if d < full)]
+        if name == task and len(below) > 1:
+            d, e = lowest({d: loss[w, d] for w, d in pairwise(below)})
+            yield effect(claim, e, what.format(dim=d))
+
+
+def loss_between(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+    from_size: str,
+    to_size: str,
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """What a task loses between two of these sizes: full, the paper's 256, its smallest.
+
+    A third of the full size stands for 256 only where that is no smaller size of the network.
+    """
+    for name, full, dims, loss in losses_of(rows):
+        below = [d for d in dims if d < full]
+        third = third_of(below, full)
+        if name == task and third:
+            size = {"full": full, "third": third, "smallest": 8 if 8 in below else min(below)}
+            wide, narrow = size[from_size], size[to_size]
+            if narrow < wide:
+                said = what.format(wide_dim=wide, narrow_dim=narrow)
+                m = effect(claim, loss[wide, narrow], said, **compared)
+                if third != PRINTED_THIRD < full:
+                    m = replace(m, missing=f"needs {PRINTED_THIRD} dims, as printed, of {full}")
+                yield m
+
+
+def third_of(dims: Iterable[int], full: int) -> int | None:
+    """The paper's 256 of 768 where it is among dims below the full size, else the dim that stands
+    for it: nearest to a third, within a factor of the root of 2.
+    """
+    if PRINTED_THIRD in dims and full > PRINTED_THIRD:
+        return PRINTED_THIRD
+    near = [d for d in dims if abs(log2(3 * d / full)) <= 0.5]
+    return min(near, key=lambda d: abs(log2(3 * d / full)), default=None)
+
+
+def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
+    """log₂ of the smallest dim whose score (…, C), at ascending dims, is within a point of the best
+    (method-optimal-dim in the book).
+
+    The dim is counted as a share of the full size.
+    """
+    good = scores >= scores.max(-1, keepdims=True) - 1.0
+    return np.log2(np.asarray(dims, float))[good.argmax(-1)] - log2(full)
+
+
+def whole_curves(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
+    """The scores by dim of every task with a score at full size and near a third of it: without the
+    latter there is nowhere between for an optimum to be.
+    """
+    full = int(rows["full"].iloc[0])
+    tasks = {str(task): estimates(own) for task, own in rows.query(SCORES).groupby("dataset")}
+    return {task: at for task, at in tasks.items() if full in at and third_of(at, full)}
+
+
+def optimal(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    task: str,
+    paper: int,
+) -> Iterator[Measurement]:
+    """The optimal dim of every seed as a share of the full size, moved by the items."""
+    full, at = int(rows["full"].iloc[0]), whole_curves(rows).get(task)
+    if not at:
+        return
+    best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
+    if paper == PAPER_HIDDEN:
+        yield effect(claim, best, what, test="sameness", unit="doublings")
+    else:
+        yield ratio(claim, best, what, null=1.0, paper=paper / PAPER_HIDDEN)
+
+
+def tasks_below_full(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    **compared: Any,
+) -> Iterator[Measurement]:
+    """Of how many tasks, four at least, the optimal dim is below the full size."""
+    full, tasks = int(rows["full"].iloc[0]), whole_curves(rows)
+    if len(tasks) < 4:
+        return
+    ends = np.cumsum([len(at) for at in tasks.values()])[:-1]
+
+    def below(scores: Floats) -> Floats:
+        parts = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
+        return np.sum(
+            [log_optimal(list(at), full, part) < 0 for at, part in parts],
+            axis=0,
+            dtype=float,
+        )
+
+    count = of_parts([e for at in tasks.values() for e in at.values()], below)
+    yield effect(claim, count, what.format(n=len(tasks)), **compared)

@@ -1,0 +1,160 @@
+"""Tables 3 and 4 of Wang et al. (2023), training against reducing afterwards: for the reader, and
+for the claims.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from repro import methods
+from repro.evaluation.seeds import Estimate, estimate
+from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
+from repro.report.cells import highest, together
+from repro.report.judge import Facts
+from repro.report.measurements import effect
+from repro.report.tables import DATASETS, MISSING, wide
+from repro.report.verdict import Measurement
+
+NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step"}
+ORDER = ("full size", *REDUCED, "end to end", "two-step", MAJORITY)
+RIVALS = (*REDUCED, TRAINED_NARROW)  # what the paper compares two-step training with, at equal dim
+
+
+def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """The score rows of a suite, printed or ours, with a column `line`: the method as a reader
+    names it.
+
+    Ours tell the two readouts of the full-size model apart, and PCA by the number of sentences it
+    was fitted on where that is not the smallest.
+    """
+    kept = frame[frame["metric"].isin(["spearman", "accuracy"])].copy()
+    kept["line"] = kept["method"].replace(NAMES)
+    if "readout" in kept:
+        full = kept["method"] == FULL
+        kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
+        fits = kept["setting"].fillna("").map(methods.fitted_sentences).astype(float)
+        more = zip(kept["line"], fits, fits > fits.min(), strict=True)
+        named = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
+        # Text, even of no rows
+        kept["line"] = pd.Series(named, index=kept.index, dtype=kept["line"].dtype)
+    return kept
+
+
+def smallest_fit(frame: pd.DataFrame) -> str:
+    """The `setting` of the smallest set that reducers of these rows were fitted on; empty if there
+    is none.
+    """
+    sizes = [
+        n
+        for n in map(methods.fitted_sentences, frame["setting"].dropna().unique())
+        if n is not None
+    ]
+    return methods.fitted_on(min(sizes)) if sizes else ""
+
+
+def rank(line: str) -> tuple[int, str]:
+    """Where a line stands in a table, as the paper orders its methods."""
+    return ORDER.index(line.split(",")[0]), line
+
+
+def table_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """One line per method and dim, a column per dataset, scores ×100 averaged over seeds."""
+    kept = named_scores(frame)
+    dims = list(map(str, sorted(kept["dim"].dropna().unique(), reverse=True)))
+    orders = {
+        "line": sorted(set(kept["line"]), key=rank),
+        "dim": dims,
+        "dataset": [*DATASETS.values(), AVERAGE],
+    }
+    names = {"line": "method", **{name: title for title, name in DATASETS.items()}}
+    return wide(
+        kept.astype({"dim": "string"}),
+        ["line", "dim"],
+        "dataset",
+        orders=orders,
+        names=names,
+    )
+
+
+def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """On how many datasets two-step training is above all its rivals, a line per dim and a column
+    per kind of number.
+
+    Scores are averaged over seeds first. PCA counts as the paper fitted it, on the smallest fit
+    set.
+    """
+    own, counted = NAMES[TWO_STEP], dict[str, dict[Any, str]]()
+    for kind, frame in kinds.items():
+        kept = named_scores(frame)
+        kept = kept[
+            (kept["dataset"] != AVERAGE)
+            & kept["line"].isin([own, *(NAMES.get(m, m) for m in RIVALS)])
+        ]
+        table = kept.pivot_table(
+            index=["dim", "dataset"],
+            columns="line",
+            values="value",
+            aggfunc="mean",
+        )
+        lead = (
+            (table[own] - table.drop(columns=own).dropna().max(axis=1)).dropna()
+            if own in table
+            else pd.Series()
+        )
+        counted[kind] = {
+            dim: f"{(each > 0).sum()} of {len(each)}" for dim, each in lead.groupby(level=0)
+        }
+    table = pd.DataFrame(counted, dtype=object).rename_axis("dim").sort_index(ascending=False)
+    return table.fillna(MISSING).reset_index()
+
+
+def with_full(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """All rows of a network, with its full size."""
+    yield {"full": rows["full"].iloc[0]}, rows
+
+
+NEIGHBOURS = ("Isomap", "LLE")  # the reducers that look at nearest neighbours
+
+
+def highest_of_shared(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
+    """The largest lead over either rival, among the dims that both reach."""
+    dims = [dim for dim, _ in at]
+    return highest({key: e for key, e in at.items() if dims.count(key[0]) == len(NEIGHBOURS)})
+
+
+def cells_won(
+    rows: pd.DataFrame,
+    claim: str,
+    what: str,
+    paper: int,
+) -> Iterator[Measurement]:
+    """The lead over the best rival in the worst cell but those that the printed count, of 35,
+    leaves to rivals.
+
+    As many cells as printed are won if it is above 0, and surely fewer if its joint upper end is
+    below.
+    """
+    kept = rows[
+        rows["method"].isin([f"{TWO_STEP} − {rival}" for rival in RIVALS])
+        & (rows["dataset"] != AVERAGE)
+    ]
+    at = together({cell: estimate(own) for cell, own in kept.groupby(["dataset", "dim", "method"])})
+    cells = {
+        cell: [e for key, e in at.items() if key[:2] == cell]
+        for cell in dict.fromkeys(key[:2] for key in at)
+    }
+    if not cells:
+        return
+    lost = (35 - paper) * len(cells) // 35
+
+    def least(of: Callable[[Estimate], float]) -> tuple[float, tuple[Any, ...]]:
+        return sorted((min(map(of, own)), cell) for cell, own in cells.items())[lost]
+
+    _, (dataset, dim) = least(lambda e: e.value)
+    e = min(cells[dataset, dim], key=lambda e: e.value)
+    e = replace(e, ends=(least(lambda e: e.low)[0], least(lambda e: e.high)[0]))
+    won = sum(min(e.value for e in own) > 0 for own in cells.values())
+    names = {"n": len(cells), "lost": lost, "dataset": dataset, "dim": dim, "won": won}
+    yield effect(claim, e, what.format(**names))
