@@ -19,7 +19,7 @@ from repro.losses import compress_target
 from repro.losses.espresso import each_on_a_thread
 from repro.losses.subspace import TOLERANCE
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM
+from repro.models.sources import MINILM
 from repro.seeding import cpu_count
 
 TEXTS = 384

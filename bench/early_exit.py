@@ -13,7 +13,7 @@ from bench.encode import distinct_texts
 from bench.timing import BenchRow, alternate
 from repro import data
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM, locate
+from repro.models.sources import MINILM, locate
 
 
 def run(quick: bool) -> list[BenchRow]:

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 from bench.timing import BenchRow, alternate, matmul
 from repro import data
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM, locate
+from repro.models.sources import MINILM, locate
 
 
 def run(quick: bool) -> BenchRow:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from bench.encode import distinct_texts
 from bench.timing import BenchRow, alternate
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM
+from repro.models.sources import MINILM
 from repro.reducers import GRP, KPCA, LLE, PCA, SVD, Isomap
 from repro.seeding import cpu_count
 

@@ -22,7 +22,7 @@ from repro.evaluation.classify import ProbeResult, nested_cv
 from repro.evaluation.labels import FOLDS, stratified_folds
 from repro.evaluation.senteval import PENALTIES, fold_accuracy, initial_head
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM
+from repro.models.sources import MINILM
 
 PUBLISHED = (
     "SentEval's own classifier on these: 82.21% (seed 1111; the ten final "

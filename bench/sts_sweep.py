@@ -10,7 +10,7 @@ from bench.timing import BenchRow, alternate
 from repro import data
 from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM, locate
+from repro.models.sources import MINILM, locate
 
 DIMS = (384, 256, 128, 64, 32, 16)
 

@@ -6,7 +6,7 @@ from transformers import Gemma3TextConfig, Gemma3TextModel
 
 from repro.config import PROFILES, override, profile
 from repro.digests import digest
-from repro.models import SentenceEncoder, pretrained
+from repro.models import SentenceEncoder, sources
 from repro.objectives import OBJECTIVES, only_what_is_read
 from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig, StepTwoConfig, TrainConfig
 from repro.types import InputError
@@ -134,7 +134,7 @@ def test_a_decoder_is_known_by_how_it_is_built_also_of_the_hub(decoders, tmp_pat
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text(commit)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(pretrained, "_hub_answers", lambda: False)
+    monkeypatch.setattr(sources, "_hub_answers", lambda: False)
     assert profile("embedded", backbone="somebody/gemma").train.pooling == "last"
     assert profile("embedded", backbone="somebody/gemma", objective="angle").train.pooling == "last"
     (snapshot / "1_Pooling").mkdir()

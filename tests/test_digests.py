@@ -1,6 +1,7 @@
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -93,14 +94,20 @@ def test_imports_count_wherever_they_stand_and_however_they_are_written(project)
         assert "repro.b" in import_closure(f"repro.d{number}"), text
 
 
+def bytes_of(modules):
+    """Bytes of the source files of modules."""
+    return sum(len(Path(find_spec(name).origin).read_bytes()) for name in modules)
+
+
 def test_what_decides_a_result_is_a_small_part_of_the_package():
+    whole = sum(len(path.read_bytes()) for path in PACKAGE.parent.rglob("*.py"))
     for root in (
         *training_code(TrainConfig()),
         "repro.training.two_step",
         "repro.evaluation.classify",
     ):
         found = set(import_closure(root))
-        assert len(found) <= 38, root
+        assert bytes_of(found) <= 0.21 * whole, root
         assert not found & {
             "repro.config",
             "repro.objectives",

@@ -8,7 +8,7 @@ import pytest
 from repro.book import execution, notebook
 from repro.book.parameters import parameters_of, validate
 from repro.data import DATASETS
-from repro.models import pretrained
+from repro.models import sources
 from repro.papers.proposal.augmentation import choose_lexicon
 from repro.paths import project_root
 from repro.printed import (
@@ -43,8 +43,8 @@ SWEPT = {"profile": "paper"}
 def online(monkeypatch):
     """The hub has every network's notes, and SentEval's text."""
     monkeypatch.setattr("repro.data.senteval.keep", lambda: [])
-    monkeypatch.setattr(pretrained, "notes_of", lambda name: None)
-    monkeypatch.setattr("repro.models.folders.notes_of", _absent)
+    monkeypatch.setattr(sources, "notes_of", lambda name: None)
+    monkeypatch.setattr("repro.models.published.notes_of", _absent)
 
 
 def _absent(name):
@@ -61,7 +61,7 @@ def test_every_page_of_a_document_has_a_printed_configuration_that_it_can_take(p
         assert {*values.get("datasets", []), *run.reads} <= set(DATASETS)
         assert set(run.lacks) <= set(declared)
         fetched = {*run.networks, *run.behind}
-        assert fetched <= set(pretrained.COMMITS), "a network that is not pinned"
+        assert fetched <= set(sources.COMMITS), "a network that is not pinned"
         assert cost_of(run).disk > 0
         assert run.over in ("", *NETWORKS)
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_had_is_said_before_anything_is_trained(monkeypatch, onli
     words = completed("sbertlp_table2_knn", SWEPT) | {"fasttext": "a.vec", "vectors": None}
     (said,) = told_before("sbertlp_table2_knn", words)
     assert "no hub that is read has it; left out without `-p vectors" in said
-    monkeypatch.setattr(pretrained, "notes_of", _absent)
+    monkeypatch.setattr(sources, "notes_of", _absent)
     with pytest.raises(InputError) as error:
         Page("ese_table3_rag", "ese_table3", profile="paper", parameters=printed)
     for part in (
@@ -167,7 +167,7 @@ def test_published_networks_that_systems_stand_on_are_asked_for_before_anything_
         known = [SYSTEMS[name] for name in systems_of(run) if name in SYSTEMS]
         assert set(run.behind) == {system.hub for system in known if system.hub}, run.prints
     large = "sentence-transformers/bert-large-nli-mean-tokens"
-    monkeypatch.setattr(pretrained, "notes_of", lambda name: name == large and _absent(name))
+    monkeypatch.setattr(sources, "notes_of", lambda name: name == large and _absent(name))
     page = "sbertlp_table2_knn"
     printed = completed(page, SWEPT)
     with pytest.raises(InputError, match=f"nothing was trained.*{large}.*-p weights"):

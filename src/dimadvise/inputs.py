@@ -105,7 +105,7 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
     """The case of an encoder's embeddings of texts."""
     # Bring torch, which embeddings of a user's own do not need
     from repro.models import SentenceEncoder
-    from repro.models.pretrained import MINILM, SHIPPED, is_hub_id, locate
+    from repro.models.sources import MINILM, SHIPPED, is_hub_id, locate
     from rivals import system_named
 
     name, prompt, source = str(request.encoder), request.prompt, request.source
@@ -137,7 +137,7 @@ def encoder_digest(name: str) -> str:
     """Digest of the files that decide an encoder's output, wherever they lie: a copy has the
     same.
     """
-    from repro.models.pretrained import identity, locate
+    from repro.models.sources import identity, locate
 
     return identity(str(locate(name).resolve()))
 

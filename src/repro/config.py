@@ -116,7 +116,7 @@ def profile(
     recipe: dict[str, Any] = {**objective.defaults, **(found or {})}
     if found is None and not train.get("pooling"):
         # brings torch, which networks with a recipe do without here
-        from repro.models.folders import decoder_pooling
+        from repro.models.published import decoder_pooling
 
         if pooling := decoder_pooling(network):
             about = "%s is a decoder, whose first state has seen one token: pooling is %s"

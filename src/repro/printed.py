@@ -142,7 +142,7 @@ def check_networks(parameters: Mapping[str, Any], behind: Sequence[str] = ()) ->
     """Refuse parameters whose networks on the hub, or those `behind` their systems, are not at hand
     and cannot be fetched.
     """
-    from repro.models.pretrained import COMMITS, notes_of  # brings torch
+    from repro.models.sources import COMMITS, notes_of  # brings torch
 
     ways = dict.fromkeys(behind, "-p weights with a folder that holds it")
     for name in (*NETWORKS, "generator"):

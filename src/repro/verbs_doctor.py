@@ -86,7 +86,8 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
 def _backbones() -> Iterator[tuple[str, bool]]:
     """What `examine` finds about the networks that come with the installation."""
     try:
-        from repro.models.pretrained import MINILM, SHIPPED, check_intact, locate
+        from repro.models.sources import MINILM, SHIPPED, locate
+        from repro.models.whole import check_intact
     except ModuleNotFoundError as error:  # told above as absent
         yield f"backbones: not looked at without {error.name}", False
         return

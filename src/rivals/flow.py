@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
 from repro.data.sampling import epoch_order
-from repro.models.pretrained import default_device
+from repro.models.device import default_device
 from repro.seeding import derive_seed, make_rng
 from repro.training.end_to_end import count_steps
 from repro.training.loop import History, LoopConfig, train

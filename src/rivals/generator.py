@@ -13,8 +13,11 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from repro.models.attention import causal_parts
 from repro.models.encoder import merge_equal, pack_by_tokens
-from repro.models.pretrained import causal_parts, check_complete, identity, load_writer
+from repro.models.pretrained import load_writer
+from repro.models.sources import identity
+from repro.models.whole import check_complete
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import InputError, check_dim

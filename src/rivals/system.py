@@ -12,7 +12,7 @@ from repro import data
 from repro.data.files import read_vectors
 from repro.data.samples import fingerprint
 from repro.models.encoder import merge_equal
-from repro.models.pretrained import hub_folder
+from repro.models.sources import hub_folder
 from repro.runs.encoders import Named
 from repro.seeding import make_rng
 from repro.types import InputError

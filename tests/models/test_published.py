@@ -17,7 +17,8 @@ from repro.models import SentenceEncoder, folders
 from repro.models.encoder import load_modules
 from repro.models.folders import export_folder
 from repro.models.lora import add_lora
-from repro.models.pretrained import class_without_head, identity, locate
+from repro.models.pretrained import class_without_head
+from repro.models.sources import identity, locate
 from repro.reducers import make_reducer
 from repro.results import read_rows
 from repro.settings import LoraConfig

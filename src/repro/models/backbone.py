@@ -4,20 +4,13 @@ States of any layer are read by hooks on the blocks, and a run stops after the d
 wanted: no model surgery. Layers are counted by the calls of the blocks, since ALBERT calls one many
 times. Each thread has its own reading, so that several may run one network at a time.
 
-What a network is, it is asked and not looked up by its name. Two trial texts show, before anything
-else is read, whether the hooks see the hidden states that transformers returns (where they do not,
-the last layer is read and every other is refused), whether the network is causal, and which module
-is its final norm.
-
-A causal decoder may be let see the whole sentence, as Li et al. (2025), §4.1, let Qwen1.5 and
-LLaMA2 (method-decoders in the book): attention says that it is causal by a flag, and a ready-made
-mask (B, 1, T, T) is used as it stands.
+What a network is, it is asked and not looked up by its name: before anything else is read, it
+shows on two trial texts what its layers are. Where that does not show, the last layer is read and
+every other is refused.
 """
 
-import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any
@@ -26,7 +19,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models.pretrained import causal_parts, chosen_device, explained, load_network
+from repro.models.attention import causal_parts, decoder_attention
+from repro.models.device import chosen_device
+from repro.models.pretrained import explained, load_network
+from repro.models.trial import entered, equal, fits_its_config, left, reads_forwards, try_network
 from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim, one_of
@@ -47,22 +43,6 @@ class _Reading:
     deepest: int
     calls: int = 0
     states: dict[int, Tensor] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a network shows of itself on two short texts that differ in their last token alone."""
-
-    blocks: nn.ModuleList
-    n_layers: int
-    layers_are_known: bool
-    """Whether what enters and leaves the blocks are the hidden states that transformers returns."""
-    reads_forwards: bool
-    """Whether the first token's state stays the same whatever follows it."""
-    norm_name: str | None = None
-    """Dotted name of the norm after the last block; None where each block ends with its own."""
-    end_is_known: bool = False
-    """Whether such a norm, or nothing at all, is what follows the last block."""
 
 
 class Backbone(nn.Module):
@@ -190,7 +170,11 @@ class Backbone(nn.Module):
         reading = _Reading(deepest)
         self._readings[get_ident()] = reading
         try:
-            output = self.model(input_ids=ids, **self._attention(ids, mask))
+            if self.reads_forwards:
+                told = decoder_attention(self.model, ids, mask, bidirectional=self.bidirectional)
+            else:
+                told = {"attention_mask": mask}
+            output = self.model(input_ids=ids, **told)
             if self.final_norm != "none" or self.norm_name is None:
                 reading.states[self.n_layers] = output.last_hidden_state
         except _Enough:
@@ -200,28 +184,6 @@ class Backbone(nn.Module):
             with _COUNTING:
                 self.blocks_run += reading.calls
         return reading.states
-
-    def _attention(self, ids: Tensor, mask: Tensor | None) -> dict[str, Any]:
-        """Who sees whom, and where each token stands, as the network's own arguments."""
-        told: dict[str, Any] = {"attention_mask": mask}
-        if not self.reads_forwards:
-            return told
-        known = inspect.signature(self.model.forward).parameters
-        if "use_cache" in known:
-            told["use_cache"] = False
-        if mask is None and self.causal:
-            return told
-        full = torch.ones_like(ids) if mask is None else mask
-        if "position_ids" in known:
-            # From 0, on whichever side the padding is
-            told["position_ids"] = (full.cumsum(-1) - 1).clamp_min(0)
-        # Every token sees all that is not padding: what is added to attention scores
-        if self.bidirectional:
-            dtype = next(self.model.parameters()).dtype
-            # (B, 1, 1, T)
-            hidden = torch.where(full.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]
-            told["attention_mask"] = hidden.expand(-1, 1, full.shape[1], -1)  # (B, 1, T, T)
-        return told
 
     def _enter(self, module: nn.Module, args: Any, keywords: Any) -> None:
         """Keep what enters the first block as state 0."""
@@ -312,7 +274,7 @@ class Backbone(nn.Module):
             self._cut(layers)
         except AttributeError as error:  # A property of its configuration that nobody may set
             raise computes_else from error
-        if not self._fits_its_config() or not all(map(_equal, before, self._raw_states(layers))):
+        if not fits_its_config(self.model) or not all(map(equal, before, self._raw_states(layers))):
             raise computes_else
 
     def _cut(self, layers: int) -> None:
@@ -323,16 +285,6 @@ class Backbone(nn.Module):
         config.num_hidden_layers = self.n_layers = layers
         if kinds := getattr(config, "layer_types", None):  # As Qwen2, Gemma and ModernBERT have
             config.layer_types = kinds[:layers]
-
-    def _fits_its_config(self) -> bool:
-        """Whether what a folder of this network would be read as has the weights that are here."""
-        with torch.device("meta"):
-            rebuilt = type(self.model)(self.model.config)
-        sizes = {name: weight.shape for name, weight in self.model.state_dict().items()}
-        for name, weight in rebuilt.state_dict().items():
-            if "pooler." not in name and sizes.get(name) != weight.shape:
-                return False
-        return True
 
     @torch.no_grad()
     def _raw_states(self, deepest: int) -> list[Tensor]:
@@ -359,128 +311,6 @@ class Backbone(nn.Module):
         self.model.save_pretrained(folder, safe_serialization=True)  # type: ignore[operator]
         self.tokenizer.no_truncation()
         self.tokenizer.save(str(folder / "tokenizer.json"))
-
-
-@torch.no_grad()
-def try_network(model: nn.Module, ids: Tensor) -> Trial:
-    """Let two short texts pass a network, and see which of its lists of modules are its blocks.
-
-    They are those whose calls transformers returns as hidden states. Where none does, the longest
-    list is taken for them, and the layers are not known.
-
-    Args:
-        model: a network of transformers, without a head.
-        ids: token ids (2, T), which differ in the last token.
-
-    Raises:
-        InputError: for a network without a list of blocks.
-    """
-    watches = [_Watch(model, blocks) for blocks in block_lists(model)]
-    handles: list[Any] = []
-    for watch in watches:
-        handles.extend(watch.start())
-    was_training = model.training
-    model.eval()
-    takes_cache = "use_cache" in inspect.signature(model.forward).parameters
-    options = {"use_cache": False} if takes_cache else {}
-    try:
-        output = model(input_ids=ids, output_hidden_states=True, **options)
-    finally:
-        model.train(was_training)
-        for handle in handles:
-            handle.remove()
-    given = output.last_hidden_state
-    forwards = reads_forwards(given)
-    returned = getattr(output, "hidden_states", None) or ()
-    for watch in watches:
-        # The last state is what the network itself gives, after a final norm where it has one
-        below = zip(watch.seen[:-1], returned[:-1], strict=False)
-        if len(watch.seen) == len(returned) and all(_equal(one, other) for one, other in below):
-            last = watch.seen[-1]
-            plain = _equal(last, given)
-            norm = None if plain else watch.between(last, given)
-            known_end = plain or norm is not None
-            return Trial(watch.blocks, len(returned) - 1, True, forwards, norm, known_end)
-    longest = watches[0].blocks
-    return Trial(longest, len(returned) - 1 if returned else len(longest), False, forwards)
-
-
-def reads_forwards(states: Tensor) -> bool:
-    """Whether the first token has one state in two texts (2, T, D) that differ in a later token."""
-    first, other = states[:, 0]
-    # Not to the last bit: experts and wide products round by what stands beside a token
-    tolerance = 1e-5 * float(first.abs().mean())
-    return torch.allclose(first, other, rtol=1e-4, atol=tolerance, equal_nan=True)
-
-
-class _Watch:
-    """What enters the first of some blocks, leaves each call of one, and passes those beside."""
-
-    def __init__(self, model: nn.Module, blocks: nn.ModuleList) -> None:
-        self.blocks = blocks
-        self.seen: list[Any] = []
-        # Dotted names of modules beside the blocks, each with its last input and output
-        self.beside: dict[str, tuple[Any, Any]] = {}
-        self._siblings: dict[str, nn.Module] = {}
-        for name, parent in model.named_modules():
-            if any(child is blocks for child in parent.children()):
-                for child_name, child in parent.named_children():
-                    self._siblings[f"{name}.{child_name}".lstrip(".")] = child
-
-    def start(self) -> Iterator[Any]:
-        """Hooks, each to be removed."""
-        for block in set(self.blocks):
-            yield block.register_forward_pre_hook(self._enter, with_kwargs=True)
-            yield block.register_forward_hook(self._leave)
-        for name, sibling in self._siblings.items():
-            yield sibling.register_forward_hook(partial(self._pass, name))
-
-    def between(self, last: Tensor, given: Tensor) -> str | None:
-        """The module that took the `last` states of the blocks and gave those `given`, if any."""
-        for name, (taken, output) in self.beside.items():
-            if _equal(taken, last) and _equal(output, given):
-                return name
-        return None
-
-    def _enter(self, module: nn.Module, args: Any, keywords: Any) -> None:
-        if not self.seen:
-            self.seen.append(entered(args, keywords))
-
-    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
-        self.seen.append(left(output))
-
-    def _pass(self, name: str, module: nn.Module, args: Any, output: Any) -> None:
-        self.beside[name] = (args[0] if args else None, output)
-
-
-def entered(args: Any, keywords: Any) -> Any:
-    """The states that a block was called with."""
-    return args[0] if args else keywords.get("hidden_states")
-
-
-def left(output: Any) -> Any:
-    """The states that a block gives, some with more behind them."""
-    return output[0] if isinstance(output, tuple | list) else output
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two are tensors of the same numbers, or of none in the same places."""
-    if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one.shape != other.shape:
-        return False
-    return torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
-
-
-def block_lists(model: nn.Module) -> list[nn.ModuleList]:
-    """The lists of modules, longest first: one of them are the blocks, as they run."""
-    lists = []
-    for module in model.modules():
-        if isinstance(module, nn.ModuleList) and len(module):
-            lists.append(module)
-    if not lists:
-        raise InputError(
-            f"{type(model).__name__} has no list of blocks: layers cannot be told apart"
-        )
-    return sorted(lists, key=len, reverse=True)
 
 
 def load_backbone(

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.folders import leaves_prompt_out, prompt_of, read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, Head, Pooler, pool, poolings_of
+from repro.models.published import leaves_prompt_out, prompt_of
+from repro.models.saved import read_encoder, write_encoder
 from repro.seeding import one_thread_each
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, one_of, unit_rows

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.pretrained import ADAPTER_WEIGHTS, MINILM, SHIPPED, is_hub_id
+from repro.models.sources import ADAPTER_WEIGHTS, MINILM, SHIPPED, is_hub_id
 from repro.reading import is_out_of_memory
 from repro.seeding import derive_seed
 from repro.settings import LoraConfig

@@ -21,8 +21,8 @@ from repro.data.samples import fingerprint
 from repro.digests import digest, module_of
 from repro.models import Pooler, SentenceEncoder
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import default_device
-from repro.models.pretrained import identity as backbone_identity
+from repro.models.device import default_device
+from repro.models.sources import identity as backbone_identity
 from repro.objectives import columns_of, objective_of, only_what_is_read, title
 from repro.reading import read_json
 from repro.rows import make_rows

@@ -16,7 +16,7 @@ from repro.config import Profile
 from repro.digests import digest
 from repro.models.encoder import Encoder, SentenceEncoder, Transformed, merge_equal
 from repro.models.pooling import Pooler
-from repro.models.pretrained import MINILM, identity, locate
+from repro.models.sources import MINILM, identity, locate
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.models.wordllama import WORDLLAMA, WordLlama, wordllama_identity
 from repro.objectives import trained_columns

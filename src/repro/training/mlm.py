@@ -30,7 +30,7 @@ from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM
 
 from repro.data.sampling import bucketed_batches
-from repro.models.pretrained import default_device
+from repro.models.device import default_device
 from repro.seeding import check_seed, make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError, check_dim, check_positive

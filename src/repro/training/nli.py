@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from repro.data.sampling import LIKE, NEUTRAL, UNLIKE, checked_labels
 from repro.losses import softmax_nli
 from repro.losses.nli import CLASSES
+from repro.models.device import default_device
 from repro.models.encoder import SentenceEncoder
-from repro.models.pretrained import default_device
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs
 from repro.settings import TrainConfig

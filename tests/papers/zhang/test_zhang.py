@@ -15,7 +15,7 @@ from repro import data
 from repro.config import PROFILES
 from repro.evaluation.classify import linear_probe
 from repro.methods import FULL_SIZE
-from repro.models.pretrained import MINILM
+from repro.models.sources import MINILM
 from repro.papers.zhang import lines as zhang
 from repro.papers.zhang import shapes
 from repro.papers.zhang.claims import BETWEEN, DISTANCE, RANKS, SETTINGS

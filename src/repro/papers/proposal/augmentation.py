@@ -17,7 +17,7 @@ from repro import data
 from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, spearman_draws
 from repro.methods import UNTRAINED
-from repro.models.pretrained import identity
+from repro.models.sources import identity
 from repro.objectives import columns_of
 from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows

@@ -1,0 +1,110 @@
+"""Whether a network is whole: its bytes as they were written, and its files of one model.
+
+Bytes are compared with the manifest that we wrote, or with the names in the hub's cache; the
+weights with the blocks and sizes that the config speaks of.
+"""
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from repro import paths
+from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
+from repro.models.notes import read_json
+from repro.models.sources import READ
+from repro.types import InputError
+
+log = logging.getLogger(__name__)
+
+
+def check_intact(folder: Path) -> None:
+    """Compare the files with `manifest.json`, if we wrote one, and with the names of the hub's
+    blobs they link to.
+    """
+    manifest = read_json(folder, MANIFEST, {})
+    way_out = f"copy the folder anew, or delete its {MANIFEST} if the change is meant"
+    if not unchanged(manifest):
+        raise InputError(f"{folder / MANIFEST} has changed since it was written: {way_out}")
+    if manifest and not is_sealed(manifest):
+        log.warning("%s is none that we wrote: no file is checked by it", folder / MANIFEST)
+    files = manifest.get("files")
+    # Else the manifest is none of ours
+    for name, written in files.items() if isinstance(files, dict) else ():
+        path = paths.inside(folder, name)
+        if (
+            isinstance(written, str)
+            and len(written) == 64
+            and not (path.is_file() and sha256(path) == written)
+        ):
+            found = "has changed since it was written" if path.is_file() else "is missing"
+            raise InputError(f"{path} {found}: {way_out}")
+    if is_sealed(manifest) and isinstance(files, dict):
+        listed = {MANIFEST, *files}
+        for path in sorted(path for pattern in READ for path in folder.glob(pattern)):
+            if path.relative_to(folder).as_posix() not in listed:
+                way_out = f"move it away, or delete {MANIFEST} if it is meant"
+                raise InputError(f"{path} was added to what was written: {way_out}")
+    for path in sorted(
+        path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()
+    ):
+        blob = path.resolve()
+        if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):
+            raise InputError(
+                f"{path} in the hub's cache has changed since it was downloaded: delete "
+                f"{blob} and download it again"
+            )
+
+
+def _is_named_by_content(blob: Path) -> bool:
+    """Whether a blob's name is the digest of its bytes, as the hub has it: sha256 of large files,
+    git's of small.
+    """
+    if len(blob.name) == 64:
+        return sha256(blob) == blob.name
+    content = blob.read_bytes()
+    return (
+        len(blob.name) != 40
+        or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == blob.name
+    )
+
+
+def check_complete(name: str, model: nn.Module, found: Mapping[str, Any]) -> None:
+    """Refuse a network of which some weights would stay random, or some blocks unread, by what
+    transformers says of its loading.
+
+    Other weights that a network has no place for, such as a head's, are nobody's fault.
+    """
+    if lacking := sorted(key for key in found["missing_keys"] if "pooler." not in key):
+        raise InputError(
+            f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}"
+        )
+    for key, there, expected in sorted(found["mismatched_keys"]):
+        sizes = f"{key} is {tuple(there)}, expected {tuple(expected)}"
+        raise InputError(f"the weights of {name!r} do not fit its config.json: {sizes}")
+    for blocks, number, key in _unread_blocks(model, found["unexpected_keys"]):
+        raise InputError(
+            f"the weights of {name!r} do not fit its config.json: they have {key}, but the config "
+            f"says {number} of {blocks}; correct it (to read fewer layers, give a layer instead)"
+        )
+
+
+def _unread_blocks(model: nn.Module, unexpected: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """Weights of blocks behind the last that a network has: its list of blocks, their number, and
+    the weight's name.
+    """
+    # The network itself goes by this name in one that has a head, here or in the file
+    prefix = f"{getattr(model, 'base_model_prefix', '')}."
+    counts: dict[str, int] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, nn.ModuleList) and len(module):
+            counts[name.removeprefix(prefix)] = len(module)
+    for key in sorted(unexpected):
+        for blocks, count in counts.items():
+            number = re.match(rf"{re.escape(blocks)}\.(\d+)\.", key.removeprefix(prefix))
+            if number and int(number[1]) >= count:
+                yield blocks, count, key
