@@ -31,13 +31,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
+import psutil
 from mutations import LIST, ROOT, Mutant, faults_of, read_list
 
 FORKS = multiprocessing.get_context("fork")
 PASS = 0.97
-LIMIT, SLOWER = 60.0, 6.0
-"""A mistake may take so many seconds, or so many times what the tests take without it, before it
-counts as noticed.
+LIMIT, SLOWER, WAITS = 60.0, 6.0, 20.0
+"""A mistake may take so many seconds of the processor, or so many times what the tests take without
+it, before it counts as noticed; by the clock it may take so many times as many, for the machine may
+be busy with other work.
 """
 WARM = (
     "numpy",
@@ -149,15 +151,18 @@ class Outcome:
 
 
 def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
-    """Run tests with a mistake, or without, for so many seconds at most."""
+    """Run tests with a mistake, or without, for so many seconds of the processor at most."""
     (tests, mutant, limit), folder = job, own_copy()
     path = folder / "src" / (mutant.file if mutant else "repro/__init__.py")
     source = path.read_text(encoding="utf-8")
     path.write_text(mutant.made_in(source) if mutant else source, encoding="utf-8")
     began, child = time.monotonic(), FORKS.Process(target=run_tests, args=(folder, tests))
     child.start()
+    seconds = 0.0
     try:
-        child.join(limit)
+        while child.is_alive() and seconds < limit and time.monotonic() - began < WAITS * limit:
+            seconds = max(seconds, spent_by(child.pid))
+            child.join(0.2)
         code = child.exitcode
     finally:
         # It ends with what it started and left behind
@@ -168,7 +173,7 @@ def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
     failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", log, re.MULTILINE)
     match code:
         case None:
-            said = "timed out", f"after {limit:.0f} s"
+            said = "timed out", f"after {seconds:.0f} s"
         case 0:
             said = "survived", ""
         case 1 if failed:
@@ -179,7 +184,15 @@ def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
                 if code < 0
                 else ("broken", f"pytest ended with {code}")
             )
-    return Outcome(tests, mutant, *said, time.monotonic() - began, log)
+    return Outcome(tests, mutant, *said, seconds, log)
+
+
+def spent_by(process: int) -> float:
+    """Seconds of the processor that a process and all that it started have taken."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        family = psutil.Process(process)
+        return sum(sum(one.cpu_times()[:4]) for one in (family, *family.children(recursive=True)))
+    return 0.0
 
 
 def warm_up() -> None:
