@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from repro import data
 from repro.data.hub import hub_source, hub_splits
-from repro.data.local import FIELDS, DatasetSpec, HubSource
+from repro.data.menu import FIELDS, DatasetSpec, HubSource
 from repro.data.senteval import ARCHIVE
 
 ROWS = {"wiki": 1200, "nli": 1200, "flickr30k": 240}

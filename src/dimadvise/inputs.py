@@ -14,7 +14,7 @@ from dimadvise.tables import classed, graded, judged
 from dimadvise.vectors import Shards, Vectors, in_memory, open_vectors, refuse_unread_column
 from repro import data
 from repro.data import column_names
-from repro.data.files import NOTHING, Table
+from repro.data.table import NOTHING, Table
 from repro.types import Array, InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dimadvise.columns import NAMING, chosen, hint, naming
 from dimadvise.files import JSON_NUMBERS, Name, Rows, Vectors, read_json
-from repro.data.files import read_lines
+from repro.data.lines import read_lines
 from repro.reading import fields_once
 from repro.types import InputError
 

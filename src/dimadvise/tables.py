@@ -12,7 +12,9 @@ import numpy as np
 from dimadvise.columns import naming
 from dimadvise.evidence import Classes, Pairs, Rows, Search
 from dimadvise.vectors import Vectors
-from repro.data.files import ENDINGS, Table, ending, filled_lines
+from repro.data.forms import ENDINGS, ending
+from repro.data.lines import filled_lines
+from repro.data.table import Table
 from repro.types import InputError
 
 MISSING = ("None", "nan", "NaT", "<NA>", "--")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from repro.data.local import DATASETS
+from repro.data.menu import DATASETS
 from repro.objectives import ANGLE_RECIPES, RECIPES
 from repro.paths import ASSETS
 from repro.types import InputError

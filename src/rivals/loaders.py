@@ -54,7 +54,7 @@ from rivals.system import (
 
 Module = TypeVar("Module", bound=nn.Module)
 Loader: TypeAlias = Callable[[System, SystemConfig, Store], Named]
-STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.files")
+STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.vectors")
 INFERSENT: dict[str, InferSentConfig] = {
     # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over
     # 4,800, STS-B dev is 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0

@@ -9,8 +9,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from repro import data
-from repro.data.files import read_vectors
 from repro.data.samples import fingerprint
+from repro.data.vectors import read_vectors
 from repro.models.encoder import merge_equal
 from repro.models.sources import hub_folder
 from repro.runs.encoders import Named

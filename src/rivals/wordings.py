@@ -27,7 +27,7 @@ from microworld.vocabulary import (
     with_article,
 )
 from microworld.world import World, draw_split
-from repro.data.files import read_lines
+from repro.data.lines import read_lines
 from repro.paths import ASSETS
 from repro.seeding import make_rng
 from repro.sets import WordVectors

@@ -26,9 +26,9 @@ from repro.data import (
     load_splits,
     stream,
 )
-from repro.data.files import LONGEST
 from repro.data.hub import fetch
-from repro.data.local import stdin
+from repro.data.lines import LONGEST
+from repro.data.own import stdin
 from repro.data.samples import fingerprint
 from repro.sets import (
     Corpus,

@@ -7,7 +7,7 @@ from gensim.models import FastText as Gensim
 from gensim.models.fasttext import save_facebook_model
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from repro.data.files import read_vectors
+from repro.data.vectors import read_vectors
 from repro.types import InputError
 from rivals.skipgram import FastText, fit_doc2vec, fit_word2vec
 from rivals.static import (

@@ -9,18 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from repro.data.files import NOTHING, column_names
-from repro.data.local import (
-    DATASETS,
-    check,
-    describe,
-    file_splits,
-    get_spec,
-    load_file,
-    load_local,
-    stream_file,
-)
+from repro.data.local import check, describe, load_local
+from repro.data.menu import DATASETS, get_spec
+from repro.data.own import file_splits, load_file, stream_file
 from repro.data.sampling import take
+from repro.data.table import NOTHING, column_names
 from repro.paths import data_folder
 from repro.sets import (
     Corpus,

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.local import FIELDS, DatasetSpec, HubSource, get_spec, set_of
+from repro.data.menu import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
 from repro.paths import home, hub_folder
 from repro.reading import is_out_of_memory

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.data.hub import hub_source, hub_version, not_fetched
-from repro.data.local import DATASETS
+from repro.data.menu import DATASETS
 from repro.manifests import sha256
 from repro.paths import home, hub_folder
 from repro.store import Store
