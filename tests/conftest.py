@@ -66,7 +66,8 @@ def random_bert(layers: int, folder: Path, sentences: tuple[str, ...]) -> str:
     """
     import torch
 
-    from repro.training.mlm import PretrainConfig, make_bert, train_wordpiece
+    from repro.training.mlm import PretrainConfig, make_bert
+    from repro.training.wordpieces import train_wordpiece
 
     torch.set_num_threads(1)
     make_bert(

@@ -18,7 +18,7 @@ from repro.data.table import NOTHING, Table
 from repro.types import Array, InputError
 
 if TYPE_CHECKING:
-    from repro.models.encoder import Encoder
+    from repro.models.layerless import Encoder
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from repro.writing import writable_folder
 
 if TYPE_CHECKING:
     from repro.store import Store
-    from repro.training.mlm import PretrainConfig, TokenisedCorpus
+    from repro.training.mlm import PretrainConfig
+    from repro.training.wordpieces import TokenisedCorpus
 
 MOST_THREADS = 1024  # more than machines have cores; so many more would stop one
 CARD = "card.json"  # beside a network of our own: how it was made
@@ -125,17 +126,17 @@ def _tokens_of(
     again.
     """
     from repro.digests import digest
-    from repro.training import mlm
+    from repro.training import wordpieces
 
     cut = {"vocabulary": asked.vocabulary, "max_length": asked.max_length}
     named = {"content": content, "sentences": asked.sentences, **cut}
     made = store.get_or_make(
         "tokens",
-        digest(named, code=(mlm.__name__,)),
-        lambda target, work: mlm.tokenised(texts, **cut).save(target),
+        digest(named, code=(wordpieces.__name__,)),
+        lambda target, work: wordpieces.tokenised(texts, **cut).save(target),
         config=named,
     )
-    return mlm.TokenisedCorpus.load(made.folder)
+    return wordpieces.TokenisedCorpus.load(made.folder)
 
 
 def _licence_of(corpus: str, source: str) -> str:

@@ -14,7 +14,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from repro.models.attention import causal_parts
-from repro.models.encoder import merge_equal, pack_by_tokens
+from repro.models.packing import merge_equal, pack_by_tokens
 from repro.models.pretrained import load_writer
 from repro.models.sources import identity
 from repro.models.whole import check_complete

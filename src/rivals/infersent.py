@@ -20,7 +20,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from repro.data.sampling import bucketed_batches
 from repro.losses.nli import CLASSES
 from repro.models.device import default_device
-from repro.models.encoder import LayerlessEncoder, pack_by_tokens
+from repro.models.layerless import LayerlessEncoder
+from repro.models.packing import pack_by_tokens
 from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.terminal import progress_bar

@@ -25,7 +25,7 @@ from repro.manifests import sha256
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.device import default_device
-from repro.models.encoder import Encoder, Transformed, load_modules
+from repro.models.layerless import Encoder, Transformed, load_modules
 from repro.models.sources import MINILM, READ
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.objectives import trained_columns

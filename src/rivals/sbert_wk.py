@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repro.models.encoder import STATE_BUDGET, LayerlessEncoder, SentenceEncoder, pack_by_tokens
+from repro.models.encoder import STATE_BUDGET, SentenceEncoder
+from repro.models.layerless import LayerlessEncoder
+from repro.models.packing import pack_by_tokens
 from repro.terminal import progress_bar
 from repro.types import Array, InputError
 

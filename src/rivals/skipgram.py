@@ -19,7 +19,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.models.encoder import LayerlessEncoder, merge_equal
+from repro.models.layerless import LayerlessEncoder
+from repro.models.packing import merge_equal
 from repro.types import Array, InputError, check_dim, optional
 from rivals.static import Vocabulary, tokens_of
 

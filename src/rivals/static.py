@@ -22,7 +22,8 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from repro.models.encoder import LayerlessEncoder, merge_equal
+from repro.models.layerless import LayerlessEncoder
+from repro.models.packing import merge_equal
 from repro.reducers.spectral import orient
 from repro.types import Array, InputError, check_dim
 

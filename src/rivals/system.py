@@ -11,7 +11,7 @@ from pathlib import Path
 from repro import data
 from repro.data.samples import fingerprint
 from repro.data.vectors import read_vectors
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.models.sources import hub_folder
 from repro.runs.encoders import Named
 from repro.seeding import make_rng

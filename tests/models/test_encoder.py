@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from repro.models import SentenceEncoder, pooling
-from repro.models.encoder import STATE_BUDGET, pack_by_tokens
+from repro.models.encoder import STATE_BUDGET
+from repro.models.packing import pack_by_tokens
 from repro.types import InputError
 
 

@@ -14,8 +14,8 @@ from transformers import AutoConfig, DistilBertConfig, DistilBertModel
 
 from conftest import saved_network
 from repro.models import SentenceEncoder, folders
-from repro.models.encoder import load_modules
 from repro.models.folders import export_folder
+from repro.models.layerless import load_modules
 from repro.models.lora import add_lora
 from repro.models.pretrained import class_without_head
 from repro.models.sources import identity, locate

@@ -9,7 +9,7 @@ import transformers
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from repro.training.mlm import train_wordpiece
+from repro.training.wordpieces import train_wordpiece
 
 SIZES = {"vocab_size": 600, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 SIZES |= {"num_key_value_heads": 1, "intermediate_size": 48, "max_position_embeddings": 66}

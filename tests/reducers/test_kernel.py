@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn import decomposition
 
-from repro.reducers import KPCA, PCA, kernel
-from repro.reducers.kernel import SINGLE, add_noise, median_gamma
+from repro.reducers import KPCA, PCA, kernel, kernel_matrix
+from repro.reducers.kernel import SINGLE
+from repro.reducers.kernel_matrix import add_noise, median_gamma
 from repro.reducers.spectral import WIDTH, block_lanczos
 from repro.types import InputError
 
@@ -168,7 +169,7 @@ def test_jitter_is_noise_of_a_millionth_of_the_mean_diagonal_drawn_by_the_seed(n
 
 
 def test_noise_is_symmetric_and_as_large_in_every_block(monkeypatch):
-    monkeypatch.setattr(kernel, "BLOCK", 16)
+    monkeypatch.setattr(kernel_matrix, "BLOCK", 16)
     K = np.zeros((60, 60))
     add_noise(K, 0.1, np.random.default_rng(0))
     np.testing.assert_array_equal(K, K.T)

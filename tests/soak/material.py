@@ -9,7 +9,8 @@ from repro import data
 from repro.cli import VERBS, apply, main
 from repro.results import record
 from repro.rows import make_rows
-from repro.training.mlm import PretrainConfig, make_bert, train_wordpiece
+from repro.training.mlm import PretrainConfig, make_bert
+from repro.training.wordpieces import train_wordpiece
 
 VECTORS = ("X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors")
 SMALL = "--dims 8 16 --levels int8 binary --recall 0.3 --sample 300"

@@ -7,21 +7,18 @@ import torch
 
 from repro import data
 from repro.seeding import make_rng
-from repro.training import mlm
+from repro.training import mlm, wordpieces
 from repro.training.loop import History, LoopConfig
 from repro.training.mlm import (
     IGNORED,
-    SPECIAL,
     PretrainConfig,
-    TokenisedCorpus,
     loss_curve,
     make_bert,
     mask_tokens,
     mlm_loss,
     pretrain,
-    tokenised,
-    train_wordpiece,
 )
+from repro.training.wordpieces import SPECIAL, TokenisedCorpus, tokenised, train_wordpiece
 from repro.types import InputError
 
 VOCABULARY = 400
@@ -104,7 +101,7 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
         seen.setdefault("batches", []).append((ids.numpy(), mask.numpy(), targets.numpy()))
         return mlm_loss(backbone, ids, mask, targets)
 
-    monkeypatch.setattr(mlm, "LETTERS", 15)  # words of rarer letters are unknown
+    monkeypatch.setattr(wordpieces, "LETTERS", 15)  # words of rarer letters are unknown
     monkeypatch.setattr(mlm, "make_rng", drawn)
     monkeypatch.setattr(mlm, "train", one_step)
     monkeypatch.setattr(mlm, "mlm_loss", watched)

@@ -15,7 +15,7 @@ from repro.data.sampling import Triples, epoch_order, like_or_unlike
 from repro.losses import angle_pairs, angle_triples, espresso, info_nce
 from repro.losses.espresso import initial_log_weights
 from repro.models import SentenceEncoder
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.objectives import objective_of
 from repro.runs.cell import LOSSES
 from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig

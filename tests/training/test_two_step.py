@@ -18,7 +18,7 @@ from repro.config import StepTwoConfig
 from repro.data.sampling import epoch_order
 from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.seeding import make_rng
 from repro.training import two_step
 from repro.training.loop import TrainingDiverged

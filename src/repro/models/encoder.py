@@ -9,13 +9,10 @@ threads.
 """
 
 import logging
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -23,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
+from repro.models.packing import merge_equal, pack_by_tokens
 from repro.models.pooling import AVG_FIRST_LAST, Head, Pooler, pool, poolings_of
 from repro.models.published import leaves_prompt_out, prompt_of
 from repro.models.saved import read_encoder, write_encoder
@@ -37,47 +35,6 @@ STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
 stay in its cache.
 """
 CAUSAL_CLS = "cls pooling of a causal decoder reads a token that has seen no other"
-
-
-def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct texts in order of first appearance, and for each text the index of its distinct
-    one.
-    """
-    if isinstance(texts, str):
-        raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
-    index = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    try:
-        "".join(index).encode()
-    except UnicodeEncodeError as error:  # JSON can spell it, no tokenizer reads it
-        raise InputError(
-            f"texts hold {error.object[error.start]!r}, half of a character: drop or repair it"
-        ) from None
-    return list(index), np.array([index[text] for text in texts], np.int64)
-
-
-def pack_by_tokens(
-    lengths: Sequence[int] | NDArray[np.integer],
-    budget: int,
-) -> Iterator[NDArray[np.int64]]:
-    """Rows in batches of at most `budget` padded tokens, longest first, so padding is small.
-
-    A batch that is at least half full ends where the length changes: most then need no padding and
-    no mask. A row longer than the budget travels alone.
-    """
-    lengths = np.asarray(lengths)
-    order = np.argsort(-lengths, kind="stable")
-    while len(order):
-        size = max(1, budget // max(1, int(lengths[order[0]])))
-        batch = order[:size]
-        changes = np.flatnonzero(np.diff(lengths[batch])) + 1
-        ends = changes[2 * changes >= size]
-        if len(ends):
-            batch = batch[: ends[-1]]
-        yield batch
-        order = order[len(batch) :]
 
 
 class SentenceEncoder(nn.Module):
@@ -361,69 +318,3 @@ def _named(texts: Sequence[str], number: int) -> str:
     """Which text it is, in words: its place, from 0, and how it begins."""
     text = texts[number]
     return f"texts[{number}] ({text[:40]!r}{'…' if len(text) > 40 else ''})"
-
-
-class LayerlessEncoder(ABC):
-    """One embedding per text and nothing in between: both readouts are the same matrix, and no
-    layer can be read.
-    """
-
-    dim: int  # Numbers in an embedding
-
-    @abstractmethod
-    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
-        """Embeddings (n, dim) of distinct texts, at least one."""
-
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        readout: str = "pooler",
-        layer: int | None = None,
-        normalize: bool = False,
-        progress: bool = False,
-    ) -> Array:
-        """Embed texts as a float32 matrix (n, dim), as `SentenceEncoder.encode` does; any layer is
-        refused.
-        """
-        one_of(readout, READOUTS, "readout")
-        if layer is not None:
-            raise InputError(
-                f"layer {layer}: {type(self).__name__} has no layers to choose from; "
-                "leave layer at None"
-            )
-        distinct, inverse = merge_equal(texts)
-        if not distinct:
-            return np.zeros((0, self.dim), np.float32)
-        X = np.asarray(self.embed(distinct, progress=progress), dtype=np.float32)
-        return (unit_rows(X) if normalize else X)[inverse]
-
-
-Encoder: TypeAlias = SentenceEncoder | LayerlessEncoder
-"""Anything that turns texts into embeddings: a trained network or a static baseline."""
-
-
-@dataclass(eq=False)
-class Transformed(LayerlessEncoder):
-    """A map (whitening, a flow, dense layers) of the `encoder` readout of another encoder."""
-
-    base: Encoder
-    transform: Callable[[Array], Array]
-    dim: int
-
-    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
-        """Mapped embeddings (n, dim) of distinct texts."""
-        return self.transform(self.base.encode(texts, readout="encoder", progress=progress))
-
-
-def load_modules(folder: Path) -> Encoder:
-    """The encoder that a folder's `modules.json` describes, both readouts its last part's; else
-    mean pooling.
-    """
-    pooling = None if (folder / "modules.json").is_file() else "mean"
-    encoder = SentenceEncoder.load(str(folder), pooling=pooling)
-    return (
-        encoder
-        if encoder.pooler is None
-        else Transformed(encoder, encoder.pooler.project, encoder.dim)
-    )

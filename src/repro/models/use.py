@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from repro.manifests import sha256
-from repro.models.encoder import LayerlessEncoder
+from repro.models.layerless import LayerlessEncoder
 from repro.types import Array, InputError, installing
 
 USE = "universal-sentence-encoder-multilingual-v3"

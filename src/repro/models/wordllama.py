@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from repro.digests import digest
 from repro.manifests import sha256
-from repro.models.encoder import LayerlessEncoder
+from repro.models.layerless import LayerlessEncoder
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, installing
 

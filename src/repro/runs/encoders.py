@@ -14,7 +14,9 @@ from torch import Tensor
 
 from repro.config import Profile
 from repro.digests import digest
-from repro.models.encoder import Encoder, SentenceEncoder, Transformed, merge_equal
+from repro.models.encoder import SentenceEncoder
+from repro.models.layerless import Encoder, Transformed
+from repro.models.packing import merge_equal
 from repro.models.pooling import Pooler
 from repro.models.sources import MINILM, identity, locate
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity

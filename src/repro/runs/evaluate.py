@@ -17,7 +17,8 @@ from repro.evaluation.retrieve import retrieve
 from repro.evaluation.stats import bootstrap_mean
 from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
-from repro.models.encoder import Encoder, merge_equal
+from repro.models.layerless import Encoder
+from repro.models.packing import merge_equal
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
 from repro.sets import all_texts

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
 from repro.models import Pooler
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.reading import read_json
 from repro.runs.cell import TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once

@@ -17,7 +17,8 @@ from repro.data.sampling import LIKE, Triples
 from repro.losses import angle_pairs, angle_triples, espresso, shallow_layers
 from repro.losses import matryoshka as on_prefixes
 from repro.losses.espresso import initial_log_weights
-from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.models.encoder import SentenceEncoder
+from repro.models.packing import merge_equal
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs
 from repro.settings import TrainConfig

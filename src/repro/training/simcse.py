@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from repro.losses import duplicate_mask, info_nce
-from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.models.encoder import SentenceEncoder
+from repro.models.packing import merge_equal
 from repro.settings import TrainConfig
 from repro.training.end_to_end import LossAt, batches, two_views
 

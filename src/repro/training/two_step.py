@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from repro.data.sampling import epoch_order
 from repro.losses import duplicate_mask, info_nce, softmax_nli
 from repro.models import Pooler, SentenceEncoder
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.settings import StepTwoConfig

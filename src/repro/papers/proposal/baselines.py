@@ -22,7 +22,8 @@ from repro.evaluation.stats import Interval, spearman_draws
 from repro.evaluation.sts import cosines_from
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.device import default_device
-from repro.models.encoder import Encoder, merge_equal
+from repro.models.layerless import Encoder
+from repro.models.packing import merge_equal
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.scorers import cosines_of

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from repro import data
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
 from repro.runs.lines import Line, Task, TextTable

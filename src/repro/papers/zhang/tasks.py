@@ -12,7 +12,7 @@ import numpy as np
 from repro import data
 from repro.data.samples import training_sentences
 from repro.evaluation.labels import stratified_folds
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.runs.lines import Task, parts_of
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.settings import TrainConfig

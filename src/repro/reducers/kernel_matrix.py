@@ -1,0 +1,146 @@
+"""Kernels: the matrix of their values, centred or not, the width that suits the rows, and what a
+matrix must be for eigenvalues to be asked of it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.spatial.distance import pdist
+
+from repro.reducers.neighbors import blocks_of, square_norms
+from repro.seeding import make_rng
+from repro.terminal import progress_bar
+from repro.types import Array, InputError, unit_rows
+
+BLOCK = 512  # rows of a kernel matrix made at once
+
+
+def kernel_values(
+    A: Array,
+    B: Array,
+    kernel: str,
+    *,
+    gamma: float = 1.0,
+    degree: int = 3,
+    coef0: float = 1.0,
+) -> tuple[Array, float]:
+    """Kernel of every row of A (m, D) with every row of B (n, D), as (m, n) values and the constant
+    to add to each.
+
+    rbf exp(−γ|a − b|²), poly (γ a·b + c)^degree, sigmoid tanh(γ a·b + c), cosine a·b / |a||b|,
+    linear a·b.
+    """
+    if kernel == "cosine":
+        A, B = unit_rows(A), unit_rows(B)
+    K = A @ B.T
+    if kernel == "rbf":
+        K *= 2 * gamma
+        K -= gamma * square_norms(A)[:, None]
+        K -= gamma * square_norms(B)
+        np.minimum(K, 0, out=K)  # minus a squared distance, but for rounding
+        return np.expm1(K, out=K), 1.0
+    if kernel in ("cosine", "linear"):
+        return K, 0.0
+    K *= gamma
+    K += coef0
+    constant = coef0**degree if kernel == "poly" else float(np.tanh(coef0))
+    if kernel == "sigmoid":
+        np.tanh(K, out=K)
+    else:
+        base = K.copy()
+        # Products: numpy's power takes a hundred times as long below zero
+        for _ in range(degree - 1):
+            K *= base
+    K -= constant
+    return K, constant
+
+
+def median_gamma(X: Array) -> float:
+    """1 / median squared distance between rows of X (n, D), of 2,000 rows drawn at random where
+    there are more.
+    """
+    if len(X) > 2000:
+        X = X[make_rng(0, "kpca median").choice(len(X), 2000, replace=False)]
+    median = float(np.median(pdist(X, "sqeuclidean")))
+    if not median > 0:
+        raise InputError(
+            "gamma is 'median', but the median distance is 0: most rows are equal, "
+            "give gamma a number"
+        )
+    return 1 / median
+
+
+def checked_gamma(X: Array, kernel: str, gamma: float | str | None) -> float:
+    """γ as a number: 1/D for None, the rows' own for "median"; InputError for what is not
+    positive.
+    """
+    if gamma is None:
+        return 1 / X.shape[1]
+    if gamma == "median" and kernel == "rbf":
+        return median_gamma(X)
+    if isinstance(gamma, str) or not 0 < gamma < np.inf:
+        raise InputError(
+            f"gamma is {gamma!r}: expected a number above 0, None for 1/D, or (rbf only) 'median'"
+        )
+    return float(gamma)
+
+
+def symmetric(
+    X: Array,
+    dtype: DTypeLike,
+    kernel: str,
+    *,
+    progress: bool = False,
+    **options: Any,
+) -> tuple[Array, float]:
+    """The matrix (n, n) of `kernel_values` of X (n, D), each pair computed once, and their
+    constant.
+    """
+    n, constant = len(X), 0.0
+    K = np.empty((n, n), dtype)
+    for rows in progress_bar(blocks_of(n, 1, BLOCK), desc="kernel matrix", show=progress):
+        part, constant = kernel_values(X[rows], X[rows.start :], kernel, **options)
+        K[rows, rows.start :] = part
+        K[rows.start :, rows] = part.T
+    return K, constant
+
+
+def centre(K: Array) -> Array:
+    """Turn K (n, n) into JKJ in place; returns the means (n,) that its columns had."""
+    means = np.concatenate(
+        [K[rows].mean(1, dtype=np.float64) for rows in blocks_of(len(K), 1, BLOCK)]
+    )
+    for rows in blocks_of(len(K), 1, BLOCK):
+        K[rows] -= ((means[rows] - means.mean())[:, None] + means).astype(K.dtype)
+    return means
+
+
+def add_noise(K: Array, scale: float, rng: np.random.Generator) -> None:
+    """Add symmetric Gaussian noise to K (n, n) in place."""
+    for rows in blocks_of(len(K), 1, BLOCK):
+        noise = scale * rng.standard_normal((rows.stop - rows.start, len(K) - rows.start))
+        square = noise[:, : len(noise)]
+        square[:] = np.triu(square) + np.triu(square, 1).T
+        K[rows, rows.start :] += noise.astype(K.dtype)
+        K[rows.stop :, rows] += noise[:, len(noise) :].T.astype(K.dtype)
+
+
+def smallest_of(K: Array, largest: float) -> float:
+    """The smallest eigenvalue of K (n, n) to 1e-6 of the largest, as the top one of what is missing
+    to it.
+    """
+    missing = LinearOperator(
+        K.shape, matvec=lambda v: largest * v - K @ v.astype(K.dtype), dtype=np.float64
+    )
+    start = make_rng(0, "kpca smallest").standard_normal(len(K))
+    return largest - float(
+        eigsh(missing, k=1, which="LA", tol=1e-6, v0=start, return_eigenvectors=False)[0]
+    )
+
+
+def check_overflow(values: Array) -> None:
+    """Refuse eigenvalues whose roots, of which the scores are made, leave single precision."""
+    if not (np.abs(values) < 1e60).all():
+        raise InputError("kernel values overflow: scale X down, or lower gamma or degree")
