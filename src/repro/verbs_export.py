@@ -40,7 +40,7 @@ def export(
     """
     from dimadvise.deploy import read_linear, read_note
     from repro.models import SentenceEncoder
-    from repro.models.folders import export_folder, refuse_full
+    from repro.models.exported import export_folder, refuse_full
 
     refuse_full(output)
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))

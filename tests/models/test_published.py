@@ -13,8 +13,8 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, DistilBertConfig, DistilBertModel
 
 from conftest import saved_network
-from repro.models import SentenceEncoder, folders
-from repro.models.folders import export_folder
+from repro.models import SentenceEncoder, exported
+from repro.models.exported import export_folder
 from repro.models.layerless import load_modules
 from repro.models.lora import add_lora
 from repro.models.pretrained import class_without_head
@@ -457,7 +457,7 @@ def test_an_export_that_was_stopped_leaves_nothing_and_is_made_by_the_same_call(
     encoder, folder = SentenceEncoder.load(tiny), tmp_path / "out"
     folder.mkdir()
     with monkeypatch.context() as patched, pytest.raises(raised):
-        patched.setattr(folders, "_write_parts", stop)
+        patched.setattr(exported, "_write_parts", stop)
         export_folder(encoder, folder)
     assert list(tmp_path.rglob("*")) == [folder]
     np.testing.assert_allclose(
