@@ -57,7 +57,7 @@ from repro.models.pretrained import (
 from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError, check_dim
-from repro.writing import replacing_folder
+from repro.writing import refuse_other_encoding, replacing_folder
 
 if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder
@@ -329,6 +329,7 @@ def _read_dense(folder: Path, path: str) -> Dense:
 
 def refuse_full(folder: Path) -> None:
     """Check that a folder is new or empty, before anything is loaded or written for it."""
+    refuse_other_encoding(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already: give a new folder, nothing is overwritten")
 

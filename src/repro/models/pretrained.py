@@ -30,6 +30,7 @@ from repro import paths, reading
 from repro.digests import digest
 from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
 from repro.types import InputError, installing
+from repro.writing import refuse_other_encoding
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -158,6 +159,7 @@ def locate(name_or_path: str) -> Path:
                 "local folder with config.json, model.safetensors and tokenizer.json)"
             ) from error
     folder = Path(os.path.expanduser(name_or_path))
+    refuse_other_encoding(folder)
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
         refuse_other_kinds(folder)
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
