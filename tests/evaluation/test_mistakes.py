@@ -96,6 +96,11 @@ def classify(splits):
         (lambda: classify({"all": PAIR}), "made holds no labels"),
         (lambda: sts_spearman(MASKED, X, np.arange(40)), "X1 has 3 masked entries"),
         (lambda: retrieval_scores(MASKED, X, {0: {1: 1}}), "Q has 3 masked entries"),
+        (
+            lambda: knn_accuracy(X, Y, X[:9], Y[:9] + 7),
+            "none of the classes of y_test, such as '7', is among those of y_train, such as '0'",
+        ),
+        (lambda: linear_probe(X, Y, X[:9], Y[:9] + 7), "none of the classes of y_test"),
         (lambda: cluster_scores(X, [np.nan, *Y[1:]], seed=0), r"y\[0\] is nan: expected a label"),
         (lambda: cluster_scores(X, [None] * 40, seed=0), r"y\[0\] is None: expected a label"),
         (lambda: knn_accuracy(X, np.ma.masked_equal(Y, Y[0]), X, Y), "y_train has .* masked"),

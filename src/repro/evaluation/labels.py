@@ -93,7 +93,15 @@ def check_labels(y: NDArray[Any], name: str) -> None:
 
 
 def check_alike(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
-    """Refuse texts beside numbers: none of them would ever be found."""
+    """Refuse texts beside numbers, and classes of which training has seen none: none of them would
+    ever be found.
+    """
     if len(y) and isinstance(y.tolist()[0], str) != isinstance(y_train.tolist()[0], str):
         kind = "texts" if isinstance(y.tolist()[0], str) else "numbers"
         raise InputError(f"{name} has {kind} and y_train has not: expected labels of one kind")
+    if len(y) and not np.isin(y, y_train).any():
+        first, seen = (str(labels.tolist()[0]) for labels in (y, y_train))
+        raise InputError(
+            f"none of the classes of {name}, such as {first!r}, is among those of y_train, such as "
+            f"{seen!r}: expected splits of one dataset"
+        )
