@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import stat
 
@@ -8,7 +9,7 @@ from filelock import Timeout
 
 from repro.locks import locked
 from repro.types import InputError
-from repro.writing import replacing, replacing_folder, writable_file
+from repro.writing import replacing, replacing_folder, writable_file, write_text
 
 DEAD = 999_999_999  # no process has that number
 
@@ -170,3 +171,53 @@ def test_no_verb_works_for_an_output_that_it_would_destroy(arguments, repro, tmp
     out, err = repro(*given, ends=2)
     assert not out and str(pipe) in err
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+NO_UTF8 = os.fsdecode(b"caf\xe9")
+
+
+def test_a_text_that_names_a_file_in_another_encoding_is_written_and_read_again(tmp_path):
+    write_text(tmp_path / "note.json", json.dumps({"source": NO_UTF8}, ensure_ascii=False))
+    assert json.loads((tmp_path / "note.json").read_text("utf-8")) == {"source": NO_UTF8}
+
+
+def test_vectors_of_a_name_that_is_no_utf8_are_advised_on(tmp_path, repro):
+    np.save(tmp_path / f"{NO_UTF8}.npy", np.random.default_rng(0).normal(size=(120, 4)))
+    output = tmp_path / NO_UTF8
+    options = ["--methods", "truncate", "--levels", "int8", "--dims", "4", "--output", output]
+    repro("advise", tmp_path / f"{NO_UTF8}.npy", *options)
+    assert r"caf\udce9" in (output / "report.html").read_text("utf-8")
+    repro("advise", tmp_path / f"{NO_UTF8}.npy", *options)  # It knows its own report again.
+
+
+@pytest.mark.parametrize(
+    "verb", ["export --encoder repro-tiny", "pretrain --source microworld --sentences 200"]
+)
+def test_a_network_is_not_written_where_no_tokenizer_is_read(verb, repro, tmp_path, repro_home):
+    _, err = repro(verb, "--output", tmp_path / NO_UTF8, ends=2)
+    assert "is no UTF-8: tokenizers open no such folder" in err
+    assert not (tmp_path / NO_UTF8).exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("reduce --method pca --dim 1 --output Y.npy --input LONG", "expected at most 255 bytes"),
+        ("encode --encoder LONG --texts X.txt --output Y.npy", "expected at most 255 bytes"),
+        ("evaluate --encoder repro-tiny --data LONG", "expected at most 255 bytes"),
+        ("advise LONG", "expected at most 255 bytes"),
+        ("compare LONG", "expected at most 255 bytes"),
+    ],
+)
+def test_what_the_system_refuses_is_told_with_what_would_change_it(
+    line, said, repro, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "X.txt").write_text("one text\n")
+    _, err = repro(line.replace("LONG", "x" * 300), ends=2)
+    assert said in err and "Errno" not in err and "x" * 50 not in err
+
+
+def test_a_store_of_too_long_a_name_is_told_with_what_would_change_it(repro, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", "x" * 300)
+    assert "expected at most 255 bytes" in repro("doctor", ends=2).err

@@ -95,7 +95,7 @@ def apply(
         raise InputError(
             f"{output} is being written by another process: wait for it, or give another output"
         ) from None
-    names = source.vectors.files or [name for name, _, _ in source.files]
+    names = source.vectors.files or [file.name for file in source.files]
     made_of = ", ".join(names[:3])
     more = ", …" * (len(names) > 3)
     say(f"{output}: {rows:,} rows of {made_of}{more} in {_counted(shards, 'shard')}")
@@ -182,8 +182,8 @@ def _write_shard(
             written[shard.ids_name] = sha256(partial)
         source.check_unchanged()
         made_from = {
-            "size": sum(size for _, size, _ in source.files),
-            "mtime_ns": max(mtime for _, _, mtime in source.files),
+            "size": sum(file.size for file in source.files),
+            "mtime_ns": max(file.mtime_ns for file in source.files),
             "sha256": digest,
         }
         rows = [shard.start, shard.stop]

@@ -26,7 +26,7 @@ from dimadvise.findings import Findings, answer_of, consequences, headline, othe
 from dimadvise.indices import faiss_factory
 from repro.manifests import sealed, sha256
 from repro.report.figures import Drawing
-from repro.writing import write_text
+from repro.writing import writable_text, write_text
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 
@@ -111,7 +111,7 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
         "options": _records(found.options),
         "shares": _records(found.shares),
     }
-    text = page(found, usage)
+    text = writable_text(page(found, usage))
     digest = hashlib.sha256(text.encode()).hexdigest()
     before = [sha256(path)] if path.is_file() else []
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,19 +32,20 @@ class Shard:
 class Source:
     """Vectors as they were when they were opened, and where they came from."""
 
-    path: Path
+    path: Path  # that they lie at, links followed
+    given: Path  # by which they are read, maybe a link that is turned elsewhere meanwhile
     vectors: Vectors
-    files: tuple[tuple[str, int, int], ...]  # name, bytes, and when it was written in nanoseconds
+    files: tuple["Stamp", ...]
 
     @classmethod
     def opened(cls, path: Path, column: str) -> "Source":
         """Open a file or folder; a change while it is opened is noticed as a later one is."""
         files = _stamps(path)
-        return cls(path.resolve(), open_vectors(path, column), files)
+        return cls(path.resolve(), path, open_vectors(path, column), files)
 
     def check_unchanged(self) -> None:
         """Refuse to go on where a file was written to since: old rows would be mixed with new."""
-        if _stamps(self.path) != self.files:
+        if _stamps(self.given) != self.files:
             wanted = "give the same command again when it is whole; what was finished is kept"
             raise InputError(f"{self.path} was written to while it was read: {wanted}")
 
@@ -72,7 +74,16 @@ class Source:
         return found.hexdigest()
 
 
-def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, bytes and time of writing of each file that vectors are read from."""
+class Stamp(NamedTuple):
+    """What tells a file from another by its name, and from itself after it was written to."""
+
+    name: str
+    number: int  # of the file, whatever link leads to it
+    size: int  # in bytes
+    mtime_ns: int
+
+
+def _stamps(path: Path) -> tuple[Stamp, ...]:
+    """The stamp of each file that vectors are read from."""
     found = ((file.name, file.stat()) for file in files_of(path))
-    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
+    return tuple(Stamp(name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in found)

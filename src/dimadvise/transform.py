@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dimadvise.files import Block
 from repro.reducers.linear import GRP
+from repro.reducers.reducer import available_bytes
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim, one_of, plain_array, unit_rows
@@ -28,6 +29,10 @@ numbers vary alike, which few bits like.
 """
 # Of these the first columns are the map to fewer dimensions
 NESTED = ("truncate", "pca", "random", "svd")
+BYTES_OF_PRODUCT = 32
+"""Of memory, for each product of two columns: their sum, that of a block, and axes as they are
+found.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +108,17 @@ def halvings(full: int, parts: int) -> list[float]:
 def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
     """Moments of rows that come in blocks (b, D); with `unit` of the rows divided by their
     lengths.
+
+    Raises:
+        InputError: where there are no rows, or memory is short of the products of all columns.
     """
     found: Moments | None = None
     for block in blocks:
         X = np.asarray(block, np.float32)
         if not len(X):
             continue
+        if found is None:
+            _check_width(X.shape[1])
         if unit:
             X = unit_rows(X)
         mean = X.mean(0, dtype=np.float64)
@@ -120,6 +130,20 @@ def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
     if found is None:
         raise InputError("no rows to fit on: expected at least one")
     return found
+
+
+def _check_width(D: int) -> None:
+    """Refuse rows of which the products of all columns, and their axes, would not fit into
+    memory.
+    """
+    needed, free = BYTES_OF_PRODUCT * D**2, available_bytes()
+    if needed > free:
+        most = int((free / BYTES_OF_PRODUCT) ** 0.5)
+        raise InputError(
+            f"rows of {D:,} numbers need about {needed / 1e9:,.1f} GB of memory and "
+            f"{free / 1e9:,.1f} GB are available: keep at most {most:,} columns, by "
+            "`repro reduce --method grp`, or use a larger machine"
+        )
 
 
 def most_dims(method: str, moments: Moments) -> int:

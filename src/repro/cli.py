@@ -18,7 +18,7 @@ import tyro
 from dimadvise.command import advise, apply, check
 from repro import __version__
 from repro.reading import is_out_of_memory
-from repro.terminal import allow_any_letter, close_output, complain, say
+from repro.terminal import allow_any_letter, close_output, complain, explained, say
 from repro.types import InputError, extra_with, lacking, one_of
 from repro.verb_options import command
 from repro.verbs_cells import sweep
@@ -106,7 +106,7 @@ def main(
     except (InputError, TypeError, OSError) as error:
         if isinstance(error, TypeError) and not str(error).startswith("texts"):
             raise
-        complain(f"error: {error}")
+        complain(f"error: {explained(error) if isinstance(error, OSError) else error}")
         code = 2
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):

@@ -2,6 +2,7 @@
 terminal alone.
 """
 
+import errno
 import importlib
 import io
 import os
@@ -13,6 +14,23 @@ from typing import Annotated, Any, TypeAlias
 from tqdm import tqdm
 
 QUIET = "REPRO_QUIET"  # set in the environment by `--quiet`, so that worker processes are quiet too
+
+LONGEST_SHOWN = 200
+"""Letters of a path in a message."""
+WAYS_OUT = {
+    errno.EACCES: "ask for the right to it, or name another place",
+    errno.EPERM: "ask for the right to it, or name another place",
+    errno.EROFS: "name a place that can be written to",
+    errno.ENAMETOOLONG: "expected at most 255 bytes between two slashes, and 4,095 in all",
+    errno.ELOOP: "a link leads in a circle: name another place, or mend the link",
+    errno.EISDIR: "expected a file, and a folder is there: move it, or name another",
+    errno.ENOTDIR: "a part of the path is a file: name a folder in its place",
+    errno.ENOENT: "check the path",
+    errno.ENOSPC: "free some space, or name a place on another disk",
+    errno.EDQUOT: "free some space, or name a place on another disk",
+    errno.EMFILE: "end other programs, or raise the limit by `ulimit -n`",
+}
+"""What a reader can do about an error of the system."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,23 @@ def allow_any_letter() -> None:
 def complain(line: str) -> None:
     """A line on standard error, shown at once."""
     print(line, file=sys.stderr, flush=True)
+
+
+def explained(error: OSError) -> str:
+    """What the system says of a file, and what would change it; a name of hundreds of letters is
+    cut.
+    """
+    wanted = WAYS_OUT.get(error.errno or 0)
+    if wanted is None:
+        return str(error)
+    reason = os.strerror(error.errno or 0)
+    if error.filename is None:
+        return f"{reason}: {wanted}"
+    name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+    shown = str(name)
+    if len(shown) > LONGEST_SHOWN:
+        shown = f"{shown[:40]}… ({len(shown):,} letters)"
+    return f"{shown}: {reason}: {wanted}"
 
 
 def close_output() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from repro.manifests import MANIFEST, copy_folder, read_manifest, sha256
 from repro.reading import is_out_of_memory
 from repro.types import InputError
-from repro.writing import refuse_other_form, replacing
+from repro.writing import refuse_other_encoding, refuse_other_form, replacing
 
 
 def refuse_others(path: Path, form: str, is_ours: Callable[[Path], bool]) -> None:
@@ -58,6 +58,7 @@ def refuse_foreign(folder: Path, key: str, *, stored: bool) -> None:
 
     Of one that is `stored`, whoever copies it sees what was edited; else nothing may be.
     """
+    refuse_other_encoding(folder)
     there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if all(name.endswith(".partial") for name in there):
         return

@@ -102,6 +102,17 @@ def writable_folder(path: Path) -> Path:
     return real
 
 
+def refuse_other_encoding(folder: Path) -> None:
+    """Refuse the name of a network's folder that is no UTF-8: no tokenizer is read from such a
+    place.
+    """
+    try:
+        str(folder.absolute()).encode("utf-8")
+    except UnicodeEncodeError:
+        wanted = "tokenizers open no such folder, so give another name"
+        raise InputError(f"the name {str(folder)!r} is no UTF-8: {wanted}") from None
+
+
 class Owner(NamedTuple):
     """What the name of a partial file says: what it was to become, and who was writing it."""
 
@@ -207,10 +218,17 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             _remove(partial)
 
 
+def writable_text(text: str) -> str:
+    r"""A text that UTF-8 can hold: of a file's name in another encoding, what Python has for its
+    bytes is spelled out, such as `\udcff`, which JSON reads as it was.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file as `writable_text`, whole or not at all."""
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="\n")
+        partial.write_text(writable_text(text), encoding="utf-8", newline="\n")
 
 
 def write_matrix(path: Path, X: Array) -> None:

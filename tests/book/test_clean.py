@@ -208,3 +208,10 @@ def test_git_ignores_the_notebooks_that_are_made_and_no_others():
     pages = {path.stem for path in (project_root() / "notebooks").glob("*.md")}
     assert ignored == {f"notebooks/{page}.ipynb" for page in pages}
     assert not any("*" in line and re.search("ipynb$", line) for line in lines)
+
+
+@pytest.mark.parametrize("verb", ["clean", "book"])
+def test_a_folder_where_builds_take_notes_is_named_and_left(verb, toy, repro):
+    mine = toy.write("_build/book.json/mine.txt", "mine")
+    assert "book.json is a folder" in repro(verb, ends=2).err
+    assert mine.read_text() == "mine"

@@ -562,3 +562,24 @@ def test_shards_stand_in_the_order_of_their_numbers_whatever_digits_they_have(tm
     assert open_vectors(tmp_path).take(np.arange(3))[:, 0].tolist() == [1, 2, 10]
     np.save(tmp_path / "²1.npy", np.zeros((1, 4), np.float32))
     assert open_vectors(tmp_path).shape == (4, 4)
+
+
+def test_vectors_are_read_through_a_link_of_another_name(case, monkeypatch):
+    _, _, (vectors, advice, output) = case
+    link = vectors.with_name("current.npy")
+    link.symlink_to(vectors.name)
+    apply(link, advice, output, rows_per_shard=300)
+    assert len(list(output.glob("*.npy"))) == 4
+
+    other = vectors.with_name("Y.npy")
+    shutil.copy2(vectors, other)  # of the same length and time
+    writing = applying._write_codes
+
+    def turned(*given):
+        link.unlink()
+        link.symlink_to(other.name)
+        return writing(*given)
+
+    monkeypatch.setattr(applying, "_write_codes", turned)
+    with pytest.raises(InputError, match="was written to while it was read"):
+        apply(link, advice, output.with_name("turned"))

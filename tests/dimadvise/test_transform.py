@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dimadvise import unseen
+from dimadvise import transform, unseen
 from dimadvise.transform import METHODS, NESTED, Transform, fit_transform_of, halvings, moments_of
 from dimadvise.unseen import NEVER, FoldMoments, Shortened
 from dimadvise.vectors import in_memory
@@ -140,3 +140,11 @@ def test_what_cannot_be_fitted_is_told():
     with pytest.raises(InputError, match=r"expected \(n, 24\)"):
         turned.apply(X[:, :5])
     assert set(NESTED) < set(METHODS) and isinstance(turned, Transform)
+
+
+def test_rows_whose_products_would_not_fit_into_memory_are_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr(transform, "available_bytes", lambda: 32 * 40**2)
+    assert moments_of([np.ones((3, 40))], unit=False).rows == 3
+    wanted = "rows of 41 numbers need about .* keep at most 40 columns"
+    with pytest.raises(InputError, match=wanted):
+        moments_of([np.ones((3, 41))], unit=False)

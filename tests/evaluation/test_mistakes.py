@@ -5,6 +5,7 @@ import pytest
 
 from dimadvise.bounds import smallest_sufficient
 from repro.evaluation import (
+    cluster_scores,
     exact_match,
     knn_accuracy,
     linear_probe,
@@ -23,6 +24,7 @@ from repro.types import InputError
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
 WIDE = np.ones((40, 4))
+MASKED = np.ma.masked_array(X, np.arange(120).reshape(40, 3) < 3)
 CODES = fit_codebook(X, "int8")
 LABELLED = LabelledTexts("made", "local", "train", ("a", "b"), np.array(["x", "y"]))
 PAIR = ScoredPairs("made", "local", "test", ("a",), ("b",), X[0, :1], np.array(["x"]))
@@ -92,6 +94,16 @@ def classify(splits):
             "no split 'test': the data has train, dev",
         ),
         (lambda: classify({"all": PAIR}), "made holds no labels"),
+        (lambda: sts_spearman(MASKED, X, np.arange(40)), "X1 has 3 masked entries"),
+        (lambda: retrieval_scores(MASKED, X, {0: {1: 1}}), "Q has 3 masked entries"),
+        (
+            lambda: knn_accuracy(X, Y, X[:9], Y[:9] + 7),
+            "none of the classes of y_test, such as '7', is among those of y_train, such as '0'",
+        ),
+        (lambda: linear_probe(X, Y, X[:9], Y[:9] + 7), "none of the classes of y_test"),
+        (lambda: cluster_scores(X, [np.nan, *Y[1:]], seed=0), r"y\[0\] is nan: expected a label"),
+        (lambda: cluster_scores(X, [None] * 40, seed=0), r"y\[0\] is None: expected a label"),
+        (lambda: knn_accuracy(X, np.ma.masked_equal(Y, Y[0]), X, Y), "y_train has .* masked"),
     ],
 )
 def test_mistakes_are_named(call, said):

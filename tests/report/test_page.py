@@ -129,6 +129,13 @@ def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_
         Page("x", "wang_table1", may_be_empty=["also"], parameters=values)
 
 
+@pytest.mark.parametrize("values", [["pca", "svd", "pca"], [8, 8], [0.5, 0.5]])
+def test_a_value_that_a_list_holds_twice_is_refused_but_of_a_readers_own_texts(values):
+    with pytest.raises(InputError, match=r"methods has .* twice: expected each value once"):
+        Page("x", "wang_table1", parameters={"methods": values})
+    assert Page("x", "wang_table1", parameters={"texts": values}).parameters == {"texts": values}
+
+
 @pytest.mark.parametrize(
     "page", sorted((project_root() / "notebooks").glob("*.md")), ids=lambda page: page.stem
 )

@@ -19,6 +19,7 @@ from repro.book import notebook
 from repro.manifests import sha256
 from repro.reading import read_json
 from repro.terminal import complain
+from repro.types import InputError
 from repro.writing import replacing, write_text
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,10 @@ class Ledger:
         """By name below the folder, the digests a file of ours may have: of what it is to hold, and
         of what it held.
         """
+        if self._path.is_dir():
+            raise InputError(
+                f"{self._path} is a folder, where builds note what they wrote: move it away"
+            )
         if self._path.is_file():
             self._read()
 

@@ -7,15 +7,17 @@ from numpy.typing import NDArray
 from scipy.special import comb, entr
 from scipy.stats.contingency import crosstab
 
+from repro.evaluation.labels import check_labels
 from repro.seeding import derive_seed
-from repro.types import Array, check_dim, check_embeddings, check_same_length
+from repro.types import Array, check_dim, check_embeddings, check_same_length, plain_array
 
 
 def cluster_scores(X: Any, y: Any, *, seed: int) -> dict[str, float]:
     """Agreement of the classes of X's rows (n, dim) with as many K-means clusters: mi (nats), nmi,
     ari and purity.
     """
-    y = np.ravel(y)  # A column of classes is as good as a row
+    y = np.ravel(plain_array(y, "y"))  # A column of classes is as good as a row
+    check_labels(y, "y")
     return partition_scores(kmeans(X, len(np.unique(y)), seed=seed), y)
 
 

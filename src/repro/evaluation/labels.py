@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.seeding import make_rng
-from repro.types import Array, InputError, check_embeddings, check_same_length
+from repro.types import (
+    Array,
+    InputError,
+    check_embeddings,
+    check_same_length,
+    plain_array,
+)
 
 FOLDS = 10
 
@@ -64,11 +70,11 @@ def check_labelled(
     """Features X (n, D) and labels y (n,) of a split as arrays; an InputError where they do not fit
     each other, or the features of the training split.
     """
-    X, y = check_embeddings(X, f"X_{split}"), np.asarray(y)
+    X, y = check_embeddings(X, f"X_{split}"), plain_array(y, f"y_{split}")
     if y.ndim != 1:
         raise InputError(f"y_{split} has shape {y.shape}: expected one label per row of X_{split}")
     check_same_length(**{f"X_{split}": X, f"y_{split}": y})
-    _check_labels(y, f"y_{split}")
+    check_labels(y, f"y_{split}")
     if width is not None and X.shape[1] != width:
         raise InputError(
             f"X_{split} has {X.shape[1]} columns, X_train {width}: expected the same features"
@@ -76,7 +82,7 @@ def check_labelled(
     return X, y
 
 
-def _check_labels(y: NDArray[Any], name: str) -> None:
+def check_labels(y: NDArray[Any], name: str) -> None:
     """Refuse labels that are missing, and numbers among texts, which equal none of these."""
     for row, label in enumerate(y.tolist()):
         if label is None or label != label:  # NaN alone differs from itself
@@ -87,7 +93,15 @@ def _check_labels(y: NDArray[Any], name: str) -> None:
 
 
 def check_alike(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
-    """Refuse texts beside numbers: none of them would ever be found."""
+    """Refuse texts beside numbers, and classes of which training has seen none: none of them would
+    ever be found.
+    """
     if len(y) and isinstance(y.tolist()[0], str) != isinstance(y_train.tolist()[0], str):
         kind = "texts" if isinstance(y.tolist()[0], str) else "numbers"
         raise InputError(f"{name} has {kind} and y_train has not: expected labels of one kind")
+    if len(y) and not np.isin(y, y_train).any():
+        first, seen = (str(labels.tolist()[0]) for labels in (y, y_train))
+        raise InputError(
+            f"none of the classes of {name}, such as {first!r}, is among those of y_train, such as "
+            f"{seen!r}: expected splits of one dataset"
+        )

@@ -50,7 +50,7 @@ def sts_spearman(
     """
     one_of(aggregate, ("all", "mean", "wmean"), "aggregate")
     scores = finite_vector(scores, "scores", 0)
-    X1, X2 = np.asarray(X1), np.asarray(X2)
+    X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     check_same_length(X1=X1, X2=X2, scores=scores)
     check_pairs(len(scores))
     whole = subsets is None or aggregate == "all"
@@ -58,7 +58,7 @@ def sts_spearman(
     check_same_length(scores=scores, subsets=groups)
     members = [groups == name for name in np.unique(groups)]
     weights = np.array([rows.sum() if aggregate == "wmean" else 1 for rows in members], float)
-    cosines = prefix_cosines(X1, X2, [X1.shape[-1]] if dims is None else dims)
+    cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)
     correlations = np.empty((len(cosines), len(members)))
     for i, of_dim in enumerate(cosines):
         for j, rows in enumerate(members):

@@ -19,7 +19,7 @@ from repro.manifests import write_manifest
 from repro.models.pooling import Dense, Head, Parts, Pooler, Unit, poolings_of
 from repro.models.published import MODES, cut_to, dense_with
 from repro.types import InputError, check_dim
-from repro.writing import replacing_folder
+from repro.writing import refuse_other_encoding, replacing_folder
 
 if TYPE_CHECKING:
     from repro.models.encoder import SentenceEncoder
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def refuse_full(folder: Path) -> None:
     """Check that a folder is new or empty, before anything is loaded or written for it."""
+    refuse_other_encoding(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already: give a new folder, nothing is overwritten")
 

@@ -18,6 +18,7 @@ from repro.digests import digest
 from repro.manifests import sha256
 from repro.models.notes import refuse_other_kinds
 from repro.types import InputError, installing
+from repro.writing import refuse_other_encoding
 
 SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/model.safetensors")))
 """Networks of our own that are really there: `repro pretrain` adds to them."""
@@ -111,6 +112,7 @@ def locate(name_or_path: str) -> Path:
                 "local folder with config.json, model.safetensors and tokenizer.json)"
             ) from error
     folder = Path(os.path.expanduser(name_or_path))
+    refuse_other_encoding(folder)
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
         refuse_other_kinds(folder)
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")

@@ -176,6 +176,8 @@ class LLE(Reducer):
         """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and
         `n_components`.
         """
+        if not 0 <= self.reg < np.inf:
+            raise InputError(f"reg is {self.reg}: expected a number of at least 0, such as 0.001")
         limit, why = len(X) - 1, f"n - 1 of {len(X)} rows"
         check_size(self.n_neighbors, limit, why, "n_neighbors")
         check_bottom_memory(len(X), check_size(self.n_components, limit, why))

@@ -33,6 +33,7 @@ from repro.types import InputError
 
 TRAINING = ("max_length", "warmup", "batch_size", "preset", "examples")
 """Parameters of pages that go to their trainings as they are."""
+TEXTS = "texts"  # a parameter whose values may be equal: sentences of a reader's own
 # Rows to what they measure of the page's claims
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
@@ -92,6 +93,8 @@ class Page:
         for name, value in self.parameters.items():
             if value == [] and name not in self.may_be_empty:
                 raise InputError(f"{name} is []: expected one value or more")
+            if isinstance(value, list) and name != TEXTS:
+                _refuse_repeated(name, value)
         for line in told_before(self.name, self.parameters):
             complain(line)
         if self.parameters and self.data_source == "hub":
@@ -186,6 +189,13 @@ class Page:
             )
             said.append(Shown(f"<p>recorded: {escape(written)}</p>", f"recorded: {written}"))
         return _together(said)
+
+
+def _refuse_repeated(name: str, values: list[Any]) -> None:
+    """Refuse a value that a list holds twice: its rows would be there twice as well."""
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise InputError(f"{name} has {value!r} twice: expected each value once")
 
 
 def _together(parts: list[Shown]) -> Shown:
