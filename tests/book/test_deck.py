@@ -47,6 +47,14 @@ def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(
         and "<p>No figure.</p>" in two
         and "<figure>" not in two
     )
+    caption = " ".join(["word"] * 24)
+    write("book/one.html", PAGE.replace("What to see", caption))
+    deck.write(tmp_path, ["book/one"], "Title")
+    (crowded,) = re.findall(
+        "<section.*?</section>", (tmp_path / "deck.html").read_text(), re.DOTALL
+    )
+    shown, notes = crowded.split('<details class="notes">')
+    assert caption not in shown and caption in notes
     assert {*re.findall(r'(?:src|href)="([^"]{0,14})', text)} == {
         "book/one.html",
         "book/two.html",
