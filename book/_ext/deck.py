@@ -21,6 +21,7 @@ from sphinx.util.logging import getLogger
 LOGGER = getLogger(__name__)
 OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
 MOST_WORDS = 25  # on a slide, as whole sentences
+EXHIBIT = re.compile(r"((?:Figure|Table)s? \d+(?: and \d+)?): ")
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 STYLE = """
 :root { color-scheme: light dark; }
@@ -140,7 +141,11 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
         f"of {count}</span></footer>"
     )
     noted = f'<details class="notes"><summary>Notes</summary>{notes}</details>' if notes else ""
-    head = f"<header><span>{words(part)}</span><h2>{words(article.h1)}</h2></header>"
+    place, title = words(part), words(article.h1)
+    if exhibit := EXHIBIT.match(title):  # A paper's number, beside the paper's name
+        place, title = f"{place} · {exhibit[1]}", title[exhibit.end() :]
+    title = title[:1].upper() + title[1:]
+    head = f"<header><span>{place}</span><h2>{title}</h2></header>"
     return (
         f'<section id="slide-{number}" '
         f'class="{shape}">{head}<p>{text}</p>{drawn}{noted}{foot}</section>'

@@ -213,7 +213,7 @@ QUOTED = {
         ("lifts all-MiniLM-L6-v2 by {} points", Lift(MINILM)),
         ("all-mpnet-base-v2 by {} and", Lift(MPNET)),
         ("e5-small-en by {} (dev pairs)", Lift(E5)),
-        ("the {} points that the paper prints", Printed("ESE-T1-3")),
+        ("Table 1 has {} on BGE-base", Printed("ESE-T1-3")),
         ("stands before it on similarity, by {} ranks", Rank("zhang_figure2")),
         ("behind it on entailment, by {};", Rank("zhang_figure4")),
         (
@@ -231,7 +231,7 @@ QUOTED = {
     "wang": [
         ("loses {} points of Spearman correlation on STS-B on MiniLM", HARM[MINILM]),
         ("and {} on mpnet, the pooler", HARM[MPNET]),
-        ("on E5 the encoder is {} points better", HARM[E5]),
+        ("On E5 the encoder is {} points better", HARM[E5]),
         (
             "step 1 gains {} points on average over the widths on MiniLM ({} to {})",
             STEPS[MINILM, 1],
