@@ -5,13 +5,15 @@ lines. What is folded has one line that says what it is; it is found by a search
 printed. Figures get numbers and captions: the description written in their own file, else the
 title, which is also what a screen reader says. A notebook's result
 comes first: what its first figure with recorded numbers shows stands below the opening, and a line
-that leads there where it was drawn.
+that leads there where it was drawn. A figure of many panels has a second view in its file,
+`narrow`, with two of them abreast: that is what a phone shows.
 """
 
 import re
 from html import escape, unescape
 from itertools import filterfalse
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -21,6 +23,9 @@ OPEN_TABLES, OPEN_ROWS, OPEN_LINES = 2, 14, 5
 TITLE = re.compile(r"<dc:title>([^<]+)</dc:title>")
 DESCRIPTION = re.compile(r"<dc:description>([^<]+)</dc:description>")
 CAPTION = re.compile(r"<caption>(.*?)</caption>", re.DOTALL)
+VIEW = re.compile(r'<view id="narrow" viewBox="[\d.]+ 0 ([\d.]+) ([\d.]+)"/>')
+PICTURE = re.compile(r'(<picture [^>]*>)(\s*<img [^>]*?src="([^"]+)")')
+PHONE = "(max-width: 600px)"
 ALT = re.compile(r'<img class="drawing" alt="([^"]*)"')
 
 
@@ -81,11 +86,13 @@ def fold_tables(doctree: nodes.document) -> None:
             fold(raw, f"{unescape(said[1]) if said else 'Table'} – {rows} rows × {columns} columns")
 
 
-def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, str, str]]:
-    """The figures that cells drew, each with what it shows and its caption."""
-    found: list[tuple[nodes.Element, str, str]] = []
+def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, str, str, str]]:
+    """The figures that cells drew, each with what it shows, its caption, and the width by the
+    height of its narrow view if it has one.
+    """
+    found: list[tuple[nodes.Element, str, str, str]] = []
     for node in doctree.findall(lambda n: isinstance(n, nodes.image | nodes.raw)):
-        caption = None
+        caption = view = None
         if isinstance(node, nodes.raw):
             said = ALT.search(node.astext())
         else:
@@ -93,10 +100,11 @@ def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, s
             own = node["uri"].endswith(".svg") and path.is_file()
             text = path.read_text(encoding="utf-8") if own else ""
             said, caption = TITLE.search(text), DESCRIPTION.search(text)
+            view = VIEW.search(text)
         if said and not isinstance(node.parent, nodes.figure):
             shows = unescape(said[1]).strip()
             told = " ".join(unescape(caption[1]).split()) if caption else shows
-            found.append((node, shows, told))
+            found.append((node, shows, told, f"{view[1]} / {view[2]}" if view else ""))
     return found
 
 
@@ -108,12 +116,15 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
         if "stream" in block["classes"] and len(lines) > OPEN_LINES and not hidden(block):
             fold(block, f"{lines[0][:60]} … – {len(lines)} lines")
     recorded, shown = False, []
-    for number, (drawn, said, caption) in enumerate(figures(app, doctree)):
+    for number, (drawn, said, caption, narrow) in enumerate(figures(app, doctree)):
         if isinstance(drawn, nodes.image):
             drawn["alt"] = drawn.get("alt") or said
         figure = nodes.figure("", ids=[f"figure-{number}"], align="default")
         drawn.replace_self(figure)
         figure += [drawn, nodes.caption("", caption[:1].upper() + caption[1:])]
+        if narrow:
+            figure.insert(0, nodes.raw("", f'<picture style="--narrow: {narrow}">', format="html"))
+            figure.insert(2, nodes.raw("", "</picture>", format="html"))
         recorded |= "recorded" in said
         if recorded and "live" in said and "recorded" not in said and not hidden(figure):
             fold(figure, f"This build: {said}")
@@ -135,6 +146,12 @@ def lift(doctree: nodes.document, figure: nodes.figure) -> None:
         opening.parent.insert(opening.parent.index(opening) + 1, figure)
 
 
+def stack(app: Sphinx, page: str, template: str, context: dict[str, Any], _: object) -> None:
+    """Name the narrow view of each picture, once the page knows where its file will lie."""
+    source = rf'\1<source media="{PHONE}" srcset="\3#narrow">\2'
+    context["body"] = PICTURE.sub(source, context.get("body", ""))
+
+
 def retitled(app: Sphinx, env: BuildEnvironment) -> set[str]:
     """Every page, to be written again, if a title has changed: the list of pages beside each text
     holds all titles.
@@ -149,4 +166,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Arrange a page after its images have been collected."""
     app.connect("doctree-read", arrange)
     app.connect("env-updated", retitled)
+    app.connect("html-page-context", stack)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

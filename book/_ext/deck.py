@@ -3,9 +3,10 @@
 
 A slide has a page's title, first paragraph and first figure, with the paragraph that follows the
 figure as caption: what the build executed and rendered. Of a long paragraph the first sentences
-stand on it, the others below, as notes that open. A page that comes with a question has a slide
-before its own that only asks. Figures are inside the file, so that it can be sent and shown without
-a network.
+stand on it, the others below, as notes that open; so does a caption for which no room is left. A
+first sentence that is too long for a slide is warned of. A page that comes with a question has a
+slide before its own that only asks. Figures are inside the file, so that it can be sent and shown
+without a network.
 """
 
 import base64
@@ -15,9 +16,12 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 
+LOGGER = getLogger(__name__)
 OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
-MOST_WORDS = 25  # of a paragraph on a slide, as whole sentences
+MOST_WORDS = 25  # on a slide, as whole sentences
+EXHIBIT = re.compile(r"((?:Figure|Table)s? \d+(?: and \d+)?): ")
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 STYLE = """
 :root { color-scheme: light dark; }
@@ -85,9 +89,15 @@ def said_and_noted(paragraph: str) -> tuple[str, str]:
     """The first sentences of a paragraph, as many as a slide has room for, and the others."""
     sentences = re.split(r"(?<=[.!?]) (?=[A-Z<(])", " ".join(paragraph.split()))
     kept = 1
-    while kept < len(sentences) and len(" ".join(sentences[: kept + 1]).split()) <= MOST_WORDS:
+    while kept < len(sentences) and length(" ".join(sentences[: kept + 1])) <= MOST_WORDS:
         kept += 1
     return " ".join(sentences[:kept]), " ".join(sentences[kept:])
+
+
+def length(text: str) -> int:
+    """How many words a reader sees; a formula is one."""
+    seen = re.sub(r"<math.*?</math>", " formula ", text, flags=re.DOTALL)
+    return len(re.sub("<[^>]*>", "", seen).split())
 
 
 def question(asked: str, number: int) -> str:
@@ -106,6 +116,12 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
         for kind in ("p", "img")
     }
     said, image = (next(iter(tags[kind]), None) for kind in ("p", "img"))
+    text, notes = said_and_noted(words(said))
+    if length(text) > MOST_WORDS:
+        LOGGER.warning(
+            f"the slide of {name} has {length(text)} words, more than {MOST_WORDS}: shorten the "
+            "page's first sentence"
+        )
     drawn = shape = ""
     if image:
         path = (page.parent / image["src"]).resolve()
@@ -115,6 +131,8 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
         data = base64.b64encode(content).decode()
         below = (image.find_parent(class_="cell") or image).find_next_sibling()
         caption = words(below) if below and below.name == "p" else ""
+        if length(text) + length(caption) > MOST_WORDS:
+            caption, notes = "", f"{notes} {caption}".strip()
         source = f"data:{KINDS[path.suffix]};base64,{data}"
         drawn = f'<figure><img src="{source}" alt="{escape(image.get("alt", ""))}">'
         drawn += f"<figcaption>{caption}</figcaption></figure>"
@@ -122,9 +140,12 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
         f'<footer><a href="{escape(name)}.html">{escape(name)}</a><span>{number} '
         f"of {count}</span></footer>"
     )
-    text, notes = said_and_noted(words(said))
     noted = f'<details class="notes"><summary>Notes</summary>{notes}</details>' if notes else ""
-    head = f"<header><span>{words(part)}</span><h2>{words(article.h1)}</h2></header>"
+    place, title = words(part), words(article.h1)
+    if exhibit := EXHIBIT.match(title):  # A paper's number, beside the paper's name
+        place, title = f"{place} · {exhibit[1]}", title[exhibit.end() :]
+    title = title[:1].upper() + title[1:]
+    head = f"<header><span>{place}</span><h2>{title}</h2></header>"
     return (
         f'<section id="slide-{number}" '
         f'class="{shape}">{head}<p>{text}</p>{drawn}{noted}{foot}</section>'

@@ -32,5 +32,25 @@ def test_captions_say_what_to_see_and_the_recorded_figure_is_lifted(tmp_path):
     assert captions == ["It falls below half.", "Up & down.", "Bars of nothing else"]
     images = list(document.findall(nodes.image))
     assert images[0]["alt"] == "curves; numbers: recorded"
+    assert "<picture" not in document.astext(), "three figures of one panel"
     hero = document[document.index(opening) + 1]
     assert "hero" in hero["classes"] and images[0] in hero.children
+
+
+def test_a_figure_of_many_panels_becomes_a_picture_with_a_view_for_phones(tmp_path):
+    document, (figure, _), (narrow, _) = new_document("book/toy"), new_figure(), new_figure(2)
+    figure.alt, figure.narrow = "many panels", narrow
+    (tmp_path / "many.svg").write_text(figure.svg(), encoding="utf-8")
+    document += nodes.image(uri="many.svg")
+    app = SimpleNamespace(srcdir=tmp_path, env=SimpleNamespace(docname="book/toy"))
+    arrange.arrange(app, document)
+    before, after = (raw.astext() for raw in document.findall(nodes.raw))
+    assert before == '<picture style="--narrow: 460.8 / 259.2">' and after == "</picture>"
+    context = {"body": f'{before}<img alt="" src="../_images/1.svg">{after}<img src="2.svg">'}
+    arrange.stack(app, "book/toy", "page.html", context, None)
+    source = '<source media="(max-width: 600px)" srcset="../_images/1.svg#narrow">'
+    assert (
+        context["body"].replace(source, "")
+        == f'{before}<img alt="" src="../_images/1.svg">{after}<img src="2.svg">'
+    )
+    assert context["body"].startswith(before + source)

@@ -17,7 +17,7 @@ def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(
 
     write("a.svg", '<svg viewBox="0 0 10 9"></svg>')
     write("book/one.html", PAGE)
-    write("book/two.html", "<article><h1>Words</h1><p>No figure.</p></article>")
+    write("book/two.html", "<article><h1>Figure 2: words</h1><p>No figure.</p></article>")
     long = " ".join(f"Sentence {i} has <b>five</b> words." for i in range(9))
     write("book/long.html", f"<article><h1>Long</h1><p>{long}</p></article>")
     deck.write(tmp_path, ["book/long", {"book/two": "How many?", "book/gone": "Who?"}], "Title")
@@ -27,6 +27,7 @@ def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(
     shown, notes = noted.split('<details class="notes">')
     assert shown.count("Sentence") == 5 and notes.count("Sentence") == 4, "25 words stand on it"
     assert "<p>How many?</p>" in asks and "No figure" not in asks and "2 of" not in asks
+    assert "<span> · Figure 2</span><h2>Words</h2>" in answers
     assert "2 of 2" in answers and "Who?" not in noted + asks + answers
     deck.write(tmp_path, ["book/one", "book/gone", "book/two"], "Title")
     text = (tmp_path / "deck.html").read_text()
@@ -47,6 +48,14 @@ def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(
         and "<p>No figure.</p>" in two
         and "<figure>" not in two
     )
+    caption = " ".join(["word"] * 24)
+    write("book/one.html", PAGE.replace("What to see", caption))
+    deck.write(tmp_path, ["book/one"], "Title")
+    (crowded,) = re.findall(
+        "<section.*?</section>", (tmp_path / "deck.html").read_text(), re.DOTALL
+    )
+    shown, notes = crowded.split('<details class="notes">')
+    assert caption not in shown and caption in notes
     assert {*re.findall(r'(?:src|href)="([^"]{0,14})', text)} == {
         "book/one.html",
         "book/two.html",

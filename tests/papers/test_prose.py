@@ -213,7 +213,7 @@ QUOTED = {
         ("lifts all-MiniLM-L6-v2 by {} points", Lift(MINILM)),
         ("all-mpnet-base-v2 by {} and", Lift(MPNET)),
         ("e5-small-en by {} (dev pairs)", Lift(E5)),
-        ("the {} points that the paper prints", Printed("ESE-T1-3")),
+        ("Table 1 has {} on BGE-base", Printed("ESE-T1-3")),
         ("stands before it on similarity, by {} ranks", Rank("zhang_figure2")),
         ("behind it on entailment, by {};", Rank("zhang_figure4")),
         (
@@ -222,7 +222,7 @@ QUOTED = {
         ),
         ("and {} at 64 ({} to {})", lead("wang_table3", f"{TWO_STEP} − PCA", 64, **OF_PCA)),
         (
-            "training gives {} at 64",
+            "two-step training gives {}, the first",
             cell("wang_table3", method=TWO_STEP, dim=64, metric="spearman"),
         ),
         ("as it was published {},", FIRST_64),
@@ -230,8 +230,8 @@ QUOTED = {
     ],
     "wang": [
         ("loses {} points of Spearman correlation on STS-B on MiniLM", HARM[MINILM]),
-        ("and {} on mpnet, the pooler", HARM[MPNET]),
-        ("on E5 the encoder is {} points better", HARM[E5]),
+        ("and {} on mpnet. The pooler", HARM[MPNET]),
+        ("On E5 the encoder is {} points better", HARM[E5]),
         (
             "step 1 gains {} points on average over the widths on MiniLM ({} to {})",
             STEPS[MINILM, 1],
@@ -257,7 +257,7 @@ QUOTED = {
             cell("proposal_train_or_reduce", method="full size", metric="spearman"),
         ),
         (
-            "and {} on question types; the models",
+            "and {} on question types. The models",
             cell("zhang_figure3", dataset="trec", method="full size", metric="accuracy"),
         ),
         (

@@ -2,16 +2,21 @@
 apart.
 """
 
+import re
 from itertools import product
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from repro.report import figures
 from repro.report.curves import curves, points
 from repro.report.whiskers import whiskers
+
+PHONE = 374  # pixels that a figure has on a screen of 390
 
 
 def frame(
@@ -86,6 +91,34 @@ def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
     assert "STS-B, TREC" in once.alt and "paper, recorded, live" in once.alt
     seen = once.sees("Fewer < more.")
     assert seen is once and "<dc:description>Fewer &lt; more.</dc:description>" in seen.svg()
+
+
+def test_many_panels_have_a_narrow_view_with_two_abreast_and_scales_shared_by_row():
+    rows = [frame(("recorded",), ("stsb", "trec", "sickr")).assign(backbone=b) for b in "ab"]
+    rows[1]["value"] += 0.2
+    figure = curves(pd.concat(rows), color="method", panel="dataset", row="backbone", share="row")
+    titles = [axes.get_title(loc="left") for axes in figure.narrow.axes]
+    assert titles == ["a: STS-B", "a: TREC", "a: SICK-R", "b: STS-B", "b: TREC", "b: SICK-R"]
+    lefts = {round(axes.get_subplotspec().colspan.start) for axes in figure.narrow.axes}
+    assert lefts == {0, 1}
+    limits = [axes.get_ylim() for axes in figure.narrow.axes]
+    assert limits[0] == limits[1] == limits[2] != limits[3] == limits[4] == limits[5]
+    drawn = figure.svg()
+    names = re.findall(r'<g id="([^"]+)"', drawn)
+    assert len(names) == len(set(names)) and drawn == figure.svg()
+    assert drawn.count('<view id="narrow"') == 1 and fromstring(drawn).tag.endswith("svg")
+    assert by_dataset().narrow is None, "two panels stand abreast on a phone as well"
+
+
+def test_no_letter_of_a_figure_is_smaller_than_nine_pixels_at_a_phones_width():
+    rows = pd.concat([frame().assign(backbone=b) for b in "abc"]).assign(low=0.1, high=0.2)
+    drawn = [
+        curves(rows, color="method", panel="dataset", row="backbone"),
+        whiskers(rows, line="method", panel="dataset", color="backbone", xlabel="gain"),
+    ]
+    for figure in drawn:
+        size = min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text())
+        assert size >= figures.SMALLEST and size * PHONE / (72 * figures.WIDTH) >= 9
 
 
 def test_text_can_be_read_on_white_and_on_dark():

@@ -198,7 +198,7 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
 
 
 def statement(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
-    """The answer in two sentences, from `shares` of `ENCODER` and `bits`."""
+    """The answer in a few sentences, from `shares` of `ENCODER` and `bits`."""
     if kept.empty or ways.empty:
         return "No rows are recorded."
     full = int(kept["dim"].max())
@@ -214,9 +214,9 @@ def statement(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
         for way in (byte, floats)
     )
     return (
-        f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA, and it keeps {scores[0]} of "
-        f"its similarity score, {scores[1]} of its classification accuracy and {scores[2]} of its "
-        f"retrieval score, but only {neighbours} of the ten nearest neighbours. By the low ends of "
+        f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA: it keeps {scores[0]} of its "
+        f"similarity score, but {neighbours} of its ten nearest neighbours. Of its classification "
+        f"accuracy it keeps {scores[1]}, of its retrieval score {scores[2]}. By the low ends of "
         f"their 95 % intervals the three scores keep {sure} for sure. "
         f"Bits are cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} "
         f"numbers of one byte keep {first} of similarity, retrieval and neighbours, and "

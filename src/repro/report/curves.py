@@ -4,7 +4,7 @@ what several rows of a point say.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import ceil
 from textwrap import fill
@@ -21,6 +21,7 @@ from repro.evaluation.seeds import over_runs
 from repro.report.figures import (
     GREY,
     KIND_STYLE,
+    SMALLEST,
     WIDTH,
     Drawing,
     NothingToDraw,
@@ -38,6 +39,7 @@ from repro.types import InputError, one_of
 SHADE: Mapping[str, Any] = {"alpha": 0.18, "linewidth": 0}
 DASHED: Mapping[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
 POINT = ("value", "low", "high")
+ABREAST_ON_A_PHONE = 2
 BAND = "band: 95 % interval"
 
 
@@ -96,7 +98,11 @@ def curves(
         )
     shown = band if (table["high"] > table["low"]).any() else ""
     chart = _Chart(table, levels, names, color, x, panel, row, title or title_of, shown)
-    return _drawn(chart, share=share, ylabel=ylabel, xlabel=xlabel)
+    draw = partial(_drawn, chart, share=share, ylabel=ylabel, xlabel=xlabel)
+    figure = draw(abreast=chart.abreast)
+    if chart.abreast > ABREAST_ON_A_PHONE:
+        figure.narrow = draw(abreast=ABREAST_ON_A_PHONE)
+    return figure
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,14 @@ class _Chart:
         return [kind for kind in KINDS if kind in set(self.points["kind"])]
 
     @property
+    def abreast(self) -> int:
+        """How many panels stand side by side where there is room for them."""
+        across = len(self.values(self.panel))
+        if self.row or across < 3:
+            return across
+        return 3 if across > 4 else 2
+
+    @property
     def alone(self) -> bool:
         """Whether a panel has one curve, which needs no name; what is printed can then be grey."""
         return self.color == self.panel or len(self.drawn) == 1
@@ -136,23 +150,28 @@ class _Chart:
 def _drawn(
     chart: _Chart,
     *,
+    abreast: int,
     share: bool | str,
     ylabel: str,
     xlabel: str,
 ) -> Drawing:
-    """The panels of a chart, with what stands around them."""
+    """The panels of a chart, so many abreast, with what stands around them."""
     across = chart.values(chart.panel)
     cells = list(product(chart.values(chart.row), across))
-    width = len(across) if chart.row or len(across) < 3 else 3 if len(across) > 4 else 2
-    lines = ceil(len(cells) / width)
-    height = 1.0 + (1.8 if width > 1 else 2.4) * lines
-    figure, axes = new_figure(lines, width, height=height, sharey=share)
+    lines = ceil(len(cells) / abreast)
+    height = 1.0 + (1.8 if abreast > 1 else 2.4) * lines
+    in_grid = chart.row is not None and abreast == len(across)
+    by_row = share == "row" and not in_grid
+    figure, axes = new_figure(lines, abreast, height=height, sharey=False if by_row else share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
-        _draw_panel(axis, chart, cell, width=WIDTH / width)
+        _draw_panel(axis, chart, cell, width=WIDTH / abreast, in_grid=in_grid)
         # Also above the gap that an odd number leaves
-        axis.set_xlabel(xlabel if i + width >= len(cells) else "")
-        if chart.row and i % width == 0:
-            axis.set_ylabel(fill(str(cell[0]), 18), fontsize=10)  # As much as a panel is high
+        axis.set_xlabel(xlabel if i + abreast >= len(cells) else "")
+        if in_grid and i % abreast == 0:
+            row_name = fill(str(cell[0]), 17)  # As much as a panel is high
+            axis.set_ylabel(row_name, fontsize=SMALLEST)
+        if by_row and i % len(across):
+            axis.sharey(axes[i - 1])
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
     handles = _handles_of(chart)
@@ -169,9 +188,10 @@ def _draw_panel(
     cell: tuple[Any, Any],
     *,
     width: float,
+    in_grid: bool,
 ) -> None:
     """The curves and levels of one panel, its title and its x axis; the panel is so many inches
-    wide.
+    wide, and its title names its row where it is not in a grid that does.
     """
     x, styles = chart.x, looks(chart.names)
     columns = zip((chart.row, chart.panel), cell, strict=True)
@@ -191,6 +211,8 @@ def _draw_panel(
     title = ""
     if chart.panel:
         title = chart.title(cell[1])
+        if chart.row and not in_grid:
+            title = f"{cell[0]}: {title}"
     elif chart.alone:
         title = chart.title(chart.drawn[0])
     axis.set_title(fill(title, int(8 * width)), loc="left")

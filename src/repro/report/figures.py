@@ -6,6 +6,7 @@ by its line. The background is transparent and the text one grey with contrast 4
 the book's dark page, where the style sheet lifts it further.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
@@ -56,6 +57,12 @@ ALWAYS |= {"after step 2": 2, "two-step": 2, "two-step projection": 2}
 """
 WIDTH = 6.4
 """Inches: with 12-point text a figure shrunk to a phone's width still reads like a footnote."""
+SMALLEST: float = STYLE["xtick.labelsize"]
+"""Points: a figure's smallest letters, which have nine pixels where it is as wide as a phone."""
+NARROW = "narrow"
+"""Name of the view of a figure's file that has its panels two abreast."""
+BESIDE = 2000
+"""Where that view lies in the file: right of all that the figure itself shows."""
 
 
 class Drawing(Figure):
@@ -66,6 +73,8 @@ class Drawing(Figure):
     caption: str = ""
     # The sentence that stands in its place where there is nothing to draw
     blank: Shown | None = None
+    # The same panels two abreast, where they are more; the book shows them on a phone
+    narrow: "Drawing | None" = None
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text.
@@ -86,7 +95,8 @@ class Drawing(Figure):
             if self.caption:
                 metadata["Description"] = self.caption
             FigureCanvasSVG(self).print_svg(text, metadata=metadata)
-        return text.getvalue()
+        drawn = text.getvalue()
+        return with_view(drawn, self.narrow.svg()) if self.narrow else drawn
 
     def sees(self, caption: str) -> "Drawing":
         """This figure with a caption that says what to see in it."""
@@ -103,6 +113,19 @@ class Drawing(Figure):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.blank._repr_mimebundle_() if self.blank else {"image/svg+xml": self.svg()}
+
+
+def with_view(svg: str, narrow: str) -> str:
+    """A figure's file that also holds another drawing, out of sight: its view `narrow` shows that
+    one.
+    """
+    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', narrow)[0]
+    # Groups are named by their place in a drawing: the second would take the names of the first.
+    shapes = re.sub(r'<g id="[\w.]+_\d+"', "<g", narrow[narrow.index("<defs>") :])
+    place = f'x="{BESIDE}" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    view = f'<view id="{NARROW}" viewBox="{BESIDE} 0 {width} {height}"/>'
+    end = svg.rindex("</svg>")
+    return f"{svg[:end]} <svg {place}>\n{shapes} {view}\n{svg[end:]}"
 
 
 class NothingToDraw(InputError):

@@ -12,6 +12,7 @@ from repro.report.curves import POINT, checked
 from repro.report.figures import (
     GREY,
     PRINTED,
+    SMALLEST,
     Drawing,
     NothingToDraw,
     add_legend,
@@ -71,9 +72,9 @@ def whiskers(
         own = frame[frame[panel] == title] if panel else frame
         parts = {name: own[own[color] == name] if color else own for name in series}
         _dots_on_intervals(axis, parts, own[own["kind"] == "paper"])
-        axis.set_yticks(range(len(lines)), [str(name) for name in lines], fontsize=10.5)
+        axis.set_yticks(range(len(lines)), [str(name) for name in lines])
         axis.set_ylim(len(lines) - 0.5, -0.5)
-        axis.set_title(str(title), loc="left", fontsize=11)
+        axis.set_title(str(title), loc="left", fontsize=SMALLEST)
     for spare in axes[len(panels) :]:
         spare.set_visible(False)
     handles = series_handles(series, title_of) if color else []

@@ -5,11 +5,20 @@ everything.
 import numpy as np
 import pytest
 
+from repro.evaluation.growth import fit_law
 from repro.evaluation.retrieve import retrieval_scores
 from repro.papers.proposal.collection import Collection, Questions, draw_texts
-from repro.papers.proposal.growing import collection_rows, statement, with_setting
+from repro.papers.proposal.growing import (
+    collection_rows,
+    rescoring_statement,
+    rescoring_table,
+    rescorings,
+    statement,
+    with_setting,
+)
 from repro.papers.proposal.searches import FULL, HAMMING, Nearest, Way
 from repro.reducers import make_reducer
+from repro.results import recorded_rows
 from repro.types import InputError, unit_rows
 from shown_code import on_page
 
@@ -164,6 +173,36 @@ def test_a_law_is_judged_in_a_collection_ten_times_larger():
     assert held_out([1_000, 3_000, 10_000, 30_000, 100_000]) == (10_000, 100_000)
     assert held_out([1_000, 3_000, 10_000, 29_000]) == (10_000, 29_000)
     assert held_out([1_000, 3_000, 10_000]) is None
+
+
+def test_candidates_are_projected_with_the_error_of_as_long_a_stretch():
+    rows = with_setting(recorded_rows("beyond_collection_size"))
+    found = {(each.dim, each.candidates): each for each in rescorings(rows, 20_000_000)}
+    for (dim, candidates), each in found.items():
+        setting = (
+            f"float32, 1,000,000 vectors{'' if candidates == 10 else f', {candidates} re-scored'}"
+        )
+        assert each.measured == value(rows, "SVD", dim, setting)
+        assert each.projected < each.measured + 0.05, "no larger collection keeps more"
+    half = found[128, 100]
+    way = rows[
+        (rows["candidates"] == 100) & (rows["level"] == "float32") & (rows["method"] == "SVD")
+    ]
+    way = way[(way["metric"] == "neighbours_kept") & (way["vectors"] <= 30_000)]
+    law = fit_law(
+        *(way[name].to_numpy(float) for name in ("share", "vectors", "value")), candidates=100
+    )
+    assert half.off == pytest.approx(float(law(0.5, 1_000_000)) - half.measured)
+    said = rescoring_statement(rows, 20_000_000)
+    assert (
+        f"the law says {100 * half.projected:.1f} %" in said and "re-score 100 candidates" in said
+    )
+    assert f"but not with 200 candidates ({100 * found[128, 200].projected:.1f} %)" in said
+    table = rescoring_table(rows, 20_000_000).set_index("dimensions")
+    assert table.loc["64 of 256", "20,000,000, projected"].startswith("more than 200 (")
+    for vectors in (1_000_000, 200_000_000):
+        with pytest.raises(InputError, match="expected more than the 1,000,000 that were searched"):
+            rescorings(rows, vectors)
 
 
 def test_the_statement_has_half_and_fewest_dimensions_in_both_collections(grown):

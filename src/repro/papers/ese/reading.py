@@ -10,7 +10,16 @@ from typing import Any
 import pandas as pd
 
 from repro.evaluation.seeds import FEWEST_SEEDS, estimate
-from repro.methods import AVERAGE, ESE_DEFAULT, ESE_PRINTED, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
+from repro.methods import (
+    AVERAGE,
+    ESE,
+    ESE_DEFAULT,
+    ESE_PRINTED,
+    ESE_VARIANTS,
+    MRL,
+    RAW,
+    SHALLOW_AVERAGE,
+)
 from repro.report.tables import paper_values
 
 RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours
@@ -92,6 +101,40 @@ def difference(cell: pd.DataFrame) -> str:
     seeds, too.
     """
     return str(estimate(cell, deterministic=cell["seed"].nunique() < FEWEST_SEEDS))
+
+
+def printed_beside(rows: pd.DataFrame) -> str:
+    """Where in the paper its lead of ESE over RAW on `≺ Avg.` stands, in a paragraph, and what the
+    two lines have here.
+
+    Args:
+        rows: recorded ones of Table 1.
+    """
+    leads = {
+        name: printed_lead(own, ESE, RAW)
+        for name, own in printed("table1").groupby("backbone", sort=False)
+    }
+    of_paper = only(printed("table1"), dataset=SHALLOW_AVERAGE, backbone=PRINTED_BACKBONE)
+    ends = 100 * of_paper.set_index("method")["value"]
+    others = " and ".join(
+        f"{lead:.1f} on {name}" for name, lead in leads.items() if name != PRINTED_BACKBONE
+    )
+    said = (
+        f"The paper's {leads[PRINTED_BACKBONE]:.1f} is in its Table 1, column ≺ Avg., rows of "
+        f"{PRINTED_BACKBONE}: {ends[ESE]:.2f} with ESE less {ends[RAW]:.2f} for RAW. The same "
+        f"column has a lead of {others}."
+    )
+    ours = only(table1_cells(rows), dataset=SHALLOW_AVERAGE)
+    means = 100 * ours.groupby(["backbone", "method"])["value"].mean().unstack()
+    lifted = list(means.index[means[ESE] > means[RAW]])
+    if not lifted:
+        return said
+    begins = " and ".join(f"{means.loc[name, RAW]:.1f} on {name}" for name in lifted)
+    finishes = " and ".join(f"{means.loc[name, ESE]:.1f}" for name in lifted)
+    return (
+        f"{said} Here RAW already has {begins}: there is less to lift, and ESE ends at "
+        f"{finishes}, near the paper's {ends[ESE]:.2f}. Training is short here, too."
+    )
 
 
 def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:

@@ -246,7 +246,7 @@ def draw_gains(
                 elinewidth=1.6,
                 **figures.look(i),
             )
-        panel.set_title(fill(network, 60), loc="left", fontsize=11)
+        panel.set_title(fill(network, 60), loc="left", fontsize=figures.SMALLEST)
         panel.margins(y=0.12)  # no diamond is cut
     figure.supylabel(ylabel, fontsize=12)
     said = [(titles or {}).get(name, figures.title_of(name)) for name in names]

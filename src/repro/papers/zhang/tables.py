@@ -177,7 +177,11 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     }
     figure = curves(drawn.assign(kind=kind), band="", ylabel=f"{ylabel} ({kind})", **across)
     floors = rows.loc[rows["method"] == MAJORITY, "value"]
-    for axes, (encoder, _) in zip(figure.axes, product(encoders, settings), strict=False):
+    cells = list(product(encoders, settings))
+    panels = list(zip(figure.axes, cells, strict=False))
+    if figure.narrow:
+        panels += zip(figure.narrow.axes, cells, strict=False)
+    for axes, (encoder, _) in panels:
         full, score = full_size(rows, encoder)
         sizes = {int(dim) for line in axes.get_lines() for dim in np.asarray(line.get_xdata())}
         dim_axis(axes, [*sizes, full], room=WIDTH / len(settings) - 1.2, label=False)
