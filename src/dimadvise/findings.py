@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dimadvise.coding import MENU
+from dimadvise.coding import MENU, level_bytes
 from dimadvise.measured import read_measured
 
 MEANS = {
@@ -122,8 +122,15 @@ def sentence(found: Findings, chosen: Any) -> str:
         if chosen["rerank"]
         else ""
     )
-    near = f"{10 * chosen['recall@10']:.2g} of the ten nearest neighbours are found"
-    return f"{said}{near} (recall@10 {interval_words(chosen)}){ranked}."
+    recall, among = chosen["recall@10"], ""
+    told = f"recall@10 {interval_words(chosen)}"
+    rows = found.total or found.rows
+    if found.searched and rows > found.searched and not np.isnan(chosen["expected@10"]):
+        recall, among = chosen["expected@10"], f" among {rows:,}"
+        told = f"recall@10 {recall:.3f}, projected from {interval_words(chosen)} measured"
+        told += f" among {found.searched:,}"
+    near = f"{10 * recall:.2g} of the ten nearest neighbours are found{among}"
+    return f"{said}{near} ({told}){ranked}."
 
 
 def in_words(option: Any, full_dim: int) -> str:
@@ -145,7 +152,25 @@ def explanation(found: Findings) -> list[str]:
 
 def consequences(found: Findings) -> list[str]:
     """What follows from the recommendation, in paragraphs."""
-    return [*_of_answer(found), *two_answers(found), *_projection(found)]
+    return [*_of_answer(found), *_nearest_miss(found), *two_answers(found), *_projection(found)]
+
+
+def _nearest_miss(found: Findings) -> list[str]:
+    """Where labels keep all as it is: what came closest, and by how much it fell short."""
+    what, wanted = found.target
+    if found.answer is not None or found.shares is None or what != "retain":
+        return []
+    sizes = [level_bytes(way.level, way.dim) for way in found.shares.itertuples()]
+    ways = found.shares.assign(bytes=sizes)
+    ways = ways[(ways["bytes"] < found.full_bytes) & (ways["low"] < wanted)]
+    if ways.empty:
+        return []
+    best = ways.sort_values(["low", "bytes"], ascending=[False, True], kind="stable").iloc[0]
+    return [
+        f"Closest came {in_words(best, found.full_dim)}, {best['bytes']:,} bytes: it keeps "
+        f"{100 * best['share']:.1f} % of the {found.metric}, with 95 % confidence at least "
+        f"{100 * best['low']:.1f} %, which is {100 * (wanted - best['low']):.1f} points short."
+    ]
 
 
 def two_answers(found: Findings) -> list[str]:

@@ -145,6 +145,29 @@ def test_recall_of_too_few_rows_is_not_projected():
     assert said in explanation(found) and "is projected to be" not in " ".join(explanation(found))
 
 
+def test_the_first_line_speaks_of_all_rows_and_tells_what_was_measured_from_what_is_projected():
+    found = findings(searched=2000)
+    found.options["expected@10"] -= 0.03
+    expected = found.answer["expected@10"]
+    said = headline(found)
+    assert f"neighbours are found among 5,000 (recall@10 {expected:.3f}, projected from" in said
+    assert "] measured among 2,000)" in said
+    assert "projected" not in headline(replace(found, searched=5000))
+    assert "among 9,000" in headline(replace(found, total=9000))
+
+
+def test_where_labels_keep_everything_the_nearest_miss_is_named():
+    found = findings(None, ("retain", 0.995), shares=SHARES, metric="accuracy")
+    said = " ".join(explanation(found))
+    assert (
+        "Closest came all 64 dimensions as int8, 64 bytes: it keeps 100.0 % of the accuracy, with "
+        "95 % confidence at least 99.0 %, which is 0.5 points short." in said
+    ), "float32 keeps as much, but takes more than the file does"
+    assert "Closest came" not in " ".join(explanation(replace(found, shares=None)))
+    unknown = replace(found, shares=SHARES.assign(low=np.nan))
+    assert "Closest came" not in " ".join(explanation(unknown))
+
+
 def test_labels_are_answered_by_the_share_of_their_score():
     found = findings(("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES, metric="accuracy")
     assert headline(found).endswith(
