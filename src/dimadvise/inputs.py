@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimadvise.columns import naming
 from dimadvise.evidence import Classes, Evidence, Pairs, Search
 from dimadvise.honesty import refuse_packed_bits
 from dimadvise.request import Request
@@ -91,6 +92,10 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
 def _opened(source: Any, column: str, name: str) -> Vectors:
     if isinstance(source, str | Path):
         return open_vectors(Path(source), column)
+    there = [str(each) for each in getattr(source, "columns", ())]  # of a data frame
+    if ids := naming(there):
+        wanted = f"leave it out, {name}.drop(columns={ids!r})"
+        raise InputError(f"column {ids!r} of {name} names rows, and is no number of them: {wanted}")
     return in_memory(source, name)
 
 

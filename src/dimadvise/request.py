@@ -138,6 +138,7 @@ class Request:
 
 ANYTHING = Request()
 WHOLE = ("bytes", "depth", "rows_total", "sample", "seed")
+TABLES = ("pairs", "qrels")
 SHARES = ("recall", "retain")
 SEVERAL = {"dims": int, "layers": int, "methods": str, "levels": str, "columns": str}
 
@@ -154,6 +155,9 @@ def as_option(name: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float | np.floating):
             raise InputError(f"{name} is {value!r}: expected a share, such as {TARGETS[name]}")
         return float(value)
+    if name in TABLES and not isinstance(value, str | Path | None):
+        kind = type(value).__name__
+        raise InputError(f"{name} is a {kind}: expected the path of a table, so write it to one")
     if name in SEVERAL:
         kind = "whole numbers" if SEVERAL[name] is int else "names"
         if isinstance(value, str) or not isinstance(value, Iterable):

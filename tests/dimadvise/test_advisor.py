@@ -390,3 +390,15 @@ def test_options_of_another_kind_are_refused_in_a_sentence(X, option, value, sai
 def test_arrays_and_numbers_of_numpy_are_options_too(X):
     options = {"dims": np.array([24, 40]), "recall": np.float32(0.9), "sample": np.int64(400)}
     assert dimadvise.advise(X, methods=["svd"], levels=["int8"], **options).answer["bytes"]
+
+
+def test_a_column_of_ids_is_not_taken_for_a_number_of_the_vectors():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 4))).assign(ID=range(120))
+    with pytest.raises(InputError, match="column 'ID' of vectors names rows"):
+        dimadvise.advise(frame)
+
+
+@pytest.mark.parametrize("name", ["pairs", "qrels"])
+def test_a_table_is_given_by_its_path(name):
+    with pytest.raises(InputError, match=f"{name} is a list: expected the path of a table"):
+        dimadvise.advise(np.eye(120), **{name: [(0, 1, 0.5)]})
