@@ -94,6 +94,24 @@ def test_the_bootstrap_turns_with_the_seed():
         assert first.equals(again) and not first.equals(other)
 
 
+def test_a_task_without_weights_of_a_suite_is_resampled_by_its_own_seed():
+    texts = LabelledTexts("sorted", "made", "test", SIDES[0], np.repeat(["x", "y"], 20))
+    right = np.random.default_rng(1).random(40) < 0.7
+
+    def classify(table, name, splits):
+        return Score("accuracy", float(right.mean()), np.nan, np.nan, 40, right, 0.5)
+
+    sorted_one = suite.Task("sorted", {"test": texts})
+    for task, scorer in (
+        (TASKS["one"], scorers.similarity),
+        (sorted_one, scorers.accuracy(classify)),
+    ):
+        assert task.weights is None
+        draws = [next(scorer(LINES, task, seed)).scores.draws for seed in (0, 4, 4)]
+        np.testing.assert_array_equal(draws[1], draws[2])
+        assert not np.array_equal(draws[0], draws[1])
+
+
 def test_rows_say_how_many_resamples_there_are_and_how_an_encoder_was_trained_and_is_read():
     told = {"pooling": "mean", "learning_rate": 1e-5, "max_length": 32, "config": "c"}
     lines = [replace(LINES[0], read=told), LINES[1]]
