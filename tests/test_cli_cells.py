@@ -129,6 +129,7 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
     faults = {
         "nothing": "no notebook 'nothing'",
         "study --workers 0": "workers is 0",
+        "study --plan --workers 0": "workers is 0",
         "": "nothing to run",
     }
     for wrong, said in faults.items():

@@ -71,6 +71,8 @@ def sweep(asked: Sweep) -> int:
     from repro.printed import completed
     from repro.seeding import cpu_count, environment
 
+    usual = min(2, cpu_count()) if asked.profile == "embedded" else 1
+    lanes = usual if asked.workers is None else check_dim(asked.workers, what="workers")
     known = {} if asked.plan else _recorded_runs()
     cells: list[Cell] = []
     for source in dict.fromkeys(map(locate, asked.notebooks)):
@@ -88,8 +90,6 @@ def sweep(asked: Sweep) -> int:
         raise InputError("nothing to run: give at least one notebook")
     if asked.plan:
         return 0
-    usual = min(2, cpu_count()) if asked.profile == "embedded" else 1
-    lanes = usual if asked.workers is None else check_dim(asked.workers, what="workers")
     share = str(max(1, cpu_count() // lanes))
     with (
         environment({"REPRO_THREADS": share, "OMP_NUM_THREADS": share}),
