@@ -7,9 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from repro import digests
+from repro import data, digests
+from repro.data import samples
 from repro.digests import code_digest, digest, import_closure, module_of
+from repro.models import SentenceEncoder
+from repro.models.layerless import LayerlessEncoder, load_modules
 from repro.paths import PACKAGE
+from repro.runs import encoders
 from repro.runs.cell import LOSSES, cell_key, training_code
 from repro.settings import AngleConfig, EspressoConfig, LoraConfig, StepTwoConfig, TrainConfig
 from repro.training.mlm import PretrainConfig
@@ -92,6 +96,21 @@ def test_imports_count_wherever_they_stand_and_however_they_are_written(project)
     ):
         project(f"repro.d{number}", f"{text}\n")
         assert "repro.b" in import_closure(f"repro.d{number}"), text
+
+
+@pytest.mark.parametrize(
+    "code, decides",
+    [
+        (encoders.CODE, LayerlessEncoder.encode),
+        (encoders.CODE, SentenceEncoder.encode),
+        (encoders.CODE, load_modules),
+        (samples.READERS, data.own.load_file),
+        (samples.READERS, data.local.load_local),
+    ],
+    ids=lambda given: given if isinstance(given, str) else given.__qualname__,
+)
+def test_what_reads_texts_or_encodes_them_is_part_of_what_is_kept_under_its_code(code, decides):
+    assert module_of(decides) in import_closure(code)
 
 
 def bytes_of(modules):

@@ -270,7 +270,7 @@ def published(
     folder = published_folder(system, config)
     files = sorted(set(chain.from_iterable(map(folder.glob, READ))))
     sums = {str(path.relative_to(folder)): sha256(path) for path in files}
-    identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.encoder",))
+    identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.layerless",))
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
         make = partial(SentenceEncoder.load, str(folder), pooling=pooling)

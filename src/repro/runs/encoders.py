@@ -29,7 +29,7 @@ from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, unit_rows
 
-CODE = "repro.models.encoder"  # where the code starts that decides an encoder's output
+CODE = "repro.models.layerless"  # where the code starts that decides an encoder's output
 SHARD = 20_000  # texts of a large collection that are encoded at a time
 # Published with a last module that divides every row by its length
 UNIT = {MINILM, "all-mpnet-base-v2"}

@@ -8,14 +8,8 @@ import pytest
 from repro.evaluation.growth import fit_law
 from repro.evaluation.retrieve import retrieval_scores
 from repro.papers.proposal.collection import Collection, Questions, draw_texts
-from repro.papers.proposal.growing import (
-    collection_rows,
-    rescoring_statement,
-    rescoring_table,
-    rescorings,
-    statement,
-    with_setting,
-)
+from repro.papers.proposal.growing import collection_rows, statement, with_setting
+from repro.papers.proposal.rescoring import rescoring_statement, rescoring_table, rescorings
 from repro.papers.proposal.searches import FULL, HAMMING, Nearest, Way
 from repro.reducers import make_reducer
 from repro.results import recorded_rows
