@@ -220,8 +220,9 @@ def _fits(texts: pd.Series, pattern: str) -> Any:
     """Which texts (n,) a pattern describes from end to end; a missing one is empty."""
     if pattern == ".*":
         return np.ones(len(texts), bool)
-    codes, distinct = pd.factorize(texts.fillna(""))  # many rows say the same
-    return np.array([re.fullmatch(pattern, text) is not None for text in distinct], bool)[codes]
+    codes, distinct = pd.factorize(texts.fillna(""))  # Many rows say the same
+    fits = np.array([re.fullmatch(pattern, text) is not None for text in distinct], bool)
+    return fits[codes]
 
 
 def _given(command: Any, path: Path) -> dict[str, str]:
@@ -237,4 +238,6 @@ def _given(command: Any, path: Path) -> dict[str, str]:
         raise InputError(f"{path}: {fault}. Nothing was recorded: {RECORD_ANEW}") from error
     if words[:2] != ["repro", "run"]:
         return {}
-    return dict(zip(words[4::3], words[5::3], strict=False))  # repro run PAGE -p NAME VALUE …
+    # Words of `repro run PAGE -p NAME VALUE …`
+    names, values = words[4::3], words[5::3]
+    return dict(zip(names, values, strict=False))

@@ -24,11 +24,12 @@ from sklearn.neighbors import NearestNeighbors
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-INNER_NODES = 400  # Gauss-Legendre nodes over the angle between two points
-OUTER_STEP, OUTER_END = 0.05, 4.2
-"""Of the trapezoid rule in ln s: the error of an analytic integrand falls exponentially, and e^−s
-ends below 1e-28.
-"""
+INNER_NODES = 400
+"""Gauss-Legendre nodes over the angle between two points."""
+OUTER_STEP = 0.05
+"""Of the trapezoid rule in ln s: the error of an analytic integrand falls exponentially."""
+OUTER_END = 4.2
+"""Largest ln s, where e^−s is below 1e-28."""
 
 
 def log_moment(dim: int, t: float) -> float:
@@ -44,7 +45,8 @@ def log_moment(dim: int, t: float) -> float:
         raise InputError(f"t is {t}: expected a finite number")
     t = abs(float(t))
     if dim == 1:
-        return t + float(log1p(np.exp(-2 * t))) - float(np.log(2))  # ln cosh t
+        log_cosh = t + log1p(np.exp(-2 * t)) - np.log(2)
+        return float(log_cosh)
     # Beyond that, scipy's series of two dimensions is 0 where it should overflow
     if dim > 2 or t < 709:
         with np.errstate(over="ignore"):
@@ -52,7 +54,8 @@ def log_moment(dim: int, t: float) -> float:
         if np.isfinite(series):
             return float(np.log(series))
     order = dim / 2 - 1
-    return float(gammaln(dim / 2) + order * np.log(2 / t) + np.log(ive(order, t)) + t)
+    log_bessel = np.log(ive(order, t)) + t
+    return float(gammaln(dim / 2) + order * np.log(2 / t) + log_bessel)
 
 
 def uniformity_limit(dim: int) -> float:
@@ -88,7 +91,8 @@ def expected_info_nce(
         return -positive_cosine / temperature + log_moment(dim, 1 / temperature)
     cosines, log_weights = _angles(dim)
     exponents = (cosines - positive_cosine) / temperature
-    start = -max(float(np.log(batch - 1) + logsumexp(log_weights + exponents)), 0.0) - 40.0
+    log_mean = float(np.log(batch - 1) + logsumexp(log_weights + exponents))
+    start = -max(log_mean, 0.0) - 40.0
     log_s = np.arange(start, OUTER_END + OUTER_STEP, OUTER_STEP)
     # 1 − ϕ(s)^{B−1} loses all digits where ϕ is near 1, so 1 − ϕ is summed, by expm1, and raised by
     # log1p
@@ -96,7 +100,8 @@ def expected_info_nce(
     missing = -(np.exp(log_weights) * np.expm1(-product)).sum(axis=1)  # 1 − ϕ(s)
     with np.errstate(divide="ignore"):
         rising = -np.expm1((batch - 1) * np.log1p(-np.minimum(missing, 1.0)))
-    return float(OUTER_STEP * (np.exp(-np.exp(log_s)) * rising).sum())
+    integrand = np.exp(-np.exp(log_s)) * rising
+    return float(OUTER_STEP * integrand.sum())
 
 
 def simplex_bound(temperature: float, batch: int) -> float:
@@ -106,7 +111,8 @@ def simplex_bound(temperature: float, batch: int) -> float:
     Reached by B equidistant points, which exist from B − 1 dimensions on.
     """
     _check(temperature, batch, 1.0)
-    return float(np.logaddexp(0.0, np.log(batch - 1) - batch / ((batch - 1) * temperature)))
+    apart = batch / ((batch - 1) * temperature)
+    return float(np.logaddexp(0.0, np.log(batch - 1) - apart))
 
 
 def jensen_bound(dim: int, temperature: float, batch: int) -> float:
@@ -114,7 +120,8 @@ def jensen_bound(dim: int, temperature: float, batch: int) -> float:
     dims on (method-finite-batch in the book).
     """
     _check(temperature, batch, 1.0)
-    return float(np.logaddexp(0.0, np.log(batch - 1) + expected_info_nce(dim, temperature)))
+    limit = expected_info_nce(dim, temperature)
+    return float(np.logaddexp(0.0, np.log(batch - 1) + limit))
 
 
 def _angles(dim: int) -> tuple[Array, Array]:
@@ -132,9 +139,8 @@ def _angles(dim: int) -> tuple[Array, Array]:
 def _check(temperature: float, batch: int | None, positive_cosine: float) -> None:
     if not (temperature > 0 and np.isfinite(temperature)):
         raise InputError(f"temperature is {temperature}: expected a number above 0")
-    if batch is not None and (
-        isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 2
-    ):
+    is_count = isinstance(batch, int | np.integer) and not isinstance(batch, bool)
+    if batch is not None and not (is_count and batch >= 2):
         raise InputError(
             f"batch is {batch!r}: expected a whole number of at least 2, or None for the limit"
         )
@@ -142,7 +148,7 @@ def _check(temperature: float, batch: int | None, positive_cosine: float) -> Non
         raise InputError(f"positive_cosine is {positive_cosine}: expected a cosine, -1 to 1")
 
 
-# dimensions of a cloud of points
+# Dimensions of a cloud of points
 
 
 def two_nn(X: Array, *, discard: float = 0.1) -> float:
@@ -205,8 +211,9 @@ def _spectrum(X: Array) -> Array:
     X = _centred(X, "there is no variance to count directions of")
     gram = X.T @ X if X.shape[0] >= X.shape[1] else X @ X.T
     values = np.linalg.eigvalsh(gram)[::-1]
-    # what rounding leaves of an eigenvalue of zero is no direction
-    return np.sqrt(np.where(values > values[0] * 1e-13, values, 0.0))
+    # What rounding leaves of an eigenvalue of zero is no direction
+    directions = np.where(values > values[0] * 1e-13, values, 0.0)
+    return np.sqrt(directions)
 
 
 def _centred(X: Array, missing: str) -> Array:
@@ -229,17 +236,19 @@ def _near_one(X: Array) -> Array:
 
     No digit changes, and squares stay within range.
     """
-    return np.asarray(np.ldexp(X, -int(np.frexp(np.abs(X).max())[1])))
+    _, exponent = np.frexp(np.abs(X).max())
+    return np.asarray(np.ldexp(X, -int(exponent)))
 
 
 def _neighbour_distances(X: Array, k: int) -> Array:
     """Distances (n, k) of every distinct row to its k nearest others, ascending, in any unit."""
-    X = np.unique(_near_one(check_embeddings(X).astype(np.float64)), axis=0)
+    X = check_embeddings(X).astype(np.float64)
+    X = np.unique(_near_one(X), axis=0)
     if len(X) < k + 1:
         raise InputError(f"X has {len(X)} distinct rows: {k} neighbours need at least {k + 1}")
     method = "kd_tree" if X.shape[1] <= 15 else "brute"
     distances, _ = NearestNeighbors(n_neighbors=k, algorithm=method).fit(X).kneighbors()
-    # the brute-force product rounds distances of near-equal rows to 0
+    # The brute-force product rounds distances of near-equal rows to 0
     return np.maximum(distances, np.finfo(np.float64).tiny)
 
 
@@ -286,6 +295,9 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
         rho = 1 / np.sqrt(1 + ratio * (1 / d - 1 / X.shape[1]))
     else:
         columns = np.cumsum((C**2).sum(axis=0))[d - 1]  # ‖C_{·,S}‖²
-        blocks = np.diagonal(np.cumsum(np.cumsum(C**2, axis=0), axis=1))[d - 1]  # ‖C_{S,S}‖²
-        rho = np.divide(columns, np.sqrt(whole * blocks), out=np.zeros(len(d)), where=blocks > 0)
-    return np.asarray(6 / np.pi * np.arcsin(np.clip(rho, 0, 1) / 2))
+        corners = np.cumsum(np.cumsum(C**2, axis=0), axis=1)
+        blocks = np.diagonal(corners)[d - 1]  # ‖C_{S,S}‖²
+        rho = np.zeros(len(d))
+        np.divide(columns, np.sqrt(whole * blocks), out=rho, where=blocks > 0)
+    half = np.clip(rho, 0, 1) / 2
+    return np.asarray(6 / np.pi * np.arcsin(half))

@@ -44,12 +44,14 @@ class ActNorm(nn.Module):
     def start_from(self, x: Tensor) -> None:
         """Standardise this batch; a constant coordinate is only centred."""
         deviation = x.std(0, correction=0)
+        log_scale = -deviation.clamp_min(1e-6).log()
         self.shift.copy_(x.mean(0))
-        self.log_scale.copy_(torch.where(deviation > 1e-6, -deviation.clamp_min(1e-6).log(), 0.0))
+        self.log_scale.copy_(torch.where(deviation > 1e-6, log_scale, 0.0))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Image y (B, d) and log-determinant (B,)."""
-        return (x - self.shift) * self.log_scale.exp(), self.log_scale.sum().expand(len(x))
+        y = (x - self.shift) * self.log_scale.exp()
+        return y, self.log_scale.sum().expand(len(x))
 
 
 class LULinear(nn.Module):
@@ -64,7 +66,8 @@ class LULinear(nn.Module):
     def __init__(self, dim: int, seed: int) -> None:
         super().__init__()
         normal = make_rng(seed, "flow rotation", dim).standard_normal((dim, dim))
-        P, L, U = torch.linalg.lu(torch.from_numpy(np.linalg.qr(normal)[0]))
+        rotation, _ = np.linalg.qr(normal)
+        P, L, U = torch.linalg.lu(torch.from_numpy(rotation))
         self.register_buffer("permutation", P.float())
         self.register_buffer("sign", U.diagonal().sign().float())
         self.lower = nn.Parameter(L.tril(-1).float())
@@ -75,7 +78,8 @@ class LULinear(nn.Module):
         """Image y (B, d) and log-determinant (B,)."""
         L = self.lower.tril(-1) + torch.eye(len(self.sign), device=self.sign.device)
         U = self.upper.triu(1) + torch.diag(self.sign * self.log_scale.exp())
-        return x @ (self.permutation @ L @ U).T, self.log_scale.sum().expand(len(x))
+        y = x @ (self.permutation @ L @ U).T
+        return y, self.log_scale.sum().expand(len(x))
 
 
 class AffineCoupling(nn.Module):
@@ -91,10 +95,12 @@ class AffineCoupling(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Image y (B, d) and log-determinant (B,)."""
-        a, b = x[:, : self.kept], x[:, self.kept :]
+        a = x[:, : self.kept]
+        b = x[:, self.kept :]
         raw, shift = self.net(a).chunk(2, dim=-1)
         log_scale = SCALE_BOUND * torch.tanh(raw / SCALE_BOUND)
-        return torch.cat([a, b * log_scale.exp() + shift], dim=-1), log_scale.sum(-1)
+        y = torch.cat([a, b * log_scale.exp() + shift], dim=-1)
+        return y, log_scale.sum(-1)
 
 
 @dataclass(frozen=True)
@@ -152,16 +158,16 @@ class Flow(nn.Module):
 def negative_log_likelihood(flow: Flow, x: Tensor) -> Tensor:
     """Mean over the batch of (d/2)·ln 2π + ‖z‖²/2 − log|det ∂z/∂x|, in nats."""
     z, log_det = flow(x)
-    return (0.5 * z.square().sum(-1) - log_det).mean() + 0.5 * x.shape[1] * math.log(2 * math.pi)
+    constant = 0.5 * x.shape[1] * math.log(2 * math.pi)
+    return (0.5 * z.square().sum(-1) - log_det).mean() + constant
 
 
 def fit_flow(X: Array, config: FlowConfig) -> tuple[Flow, History]:
     """A flow that makes X (n, D), at least one batch, as likely as it can under a standard normal
     z.
     """
-    rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(
-        default_device()
-    )
+    X = np.ascontiguousarray(check_embeddings(X), np.float32)
+    rows = torch.from_numpy(X).to(default_device())
     steps = count_steps(config, len(rows), "states")
     flow = Flow(rows.shape[1], config).to(rows.device)
     # All rows, not one batch: with few rows some coordinate may be constant in the first
@@ -170,7 +176,8 @@ def fit_flow(X: Array, config: FlowConfig) -> tuple[Flow, History]:
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, len(rows) // config.batch_size)
         order = epoch_order(len(rows), seed=config.seed, epoch=epoch)
-        batch = order[position * config.batch_size : (position + 1) * config.batch_size]
+        start = position * config.batch_size
+        batch = order[start : start + config.batch_size]
         return negative_log_likelihood(flow, rows[torch.from_numpy(batch)])
 
     return flow, train(flow, loss_at, LoopConfig.of(config, steps=steps), description="flow")
@@ -191,10 +198,8 @@ def fit_whitening(X: Array) -> dict[str, Array]:
     fit = PCA(svd_solver="covariance_eigh").fit(X)
     variance = fit.explained_variance_ * (len(X) - 1) / len(X)
     vary = int((variance > FLAT * variance[0]).sum())
-    return {
-        "mean": fit.mean_,
-        "matrix": (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T,
-    }
+    deviations = np.sqrt(variance[:vary, None])
+    return {"mean": fit.mean_, "matrix": (fit.components_[:vary] / deviations).T}
 
 
 def whitened(X: Array, mean: Array, matrix: Array) -> Array:

@@ -55,14 +55,16 @@ def layer_weights(R: Tensor) -> Tensor:
     cosines = unit.transpose(-1, -2) @ unit  # (N, L, L)
     alignment, novelty = [], []
     for k in range(n_layers):
-        near = [j for j in range(max(0, k - WINDOW), min(n_layers, k + WINDOW + 1)) if j != k]
+        window = range(max(0, k - WINDOW), min(n_layers, k + WINDOW + 1))
+        near = [j for j in window if j != k]
         alignment.append(cosines[:, k, near].mean(-1))
         # (N, at most 2·WINDOW + 1)
         last = torch.linalg.qr(unit[:, :, [*near, k]], mode="r").R[..., -1]
-        novelty.append(last[:, len(near) :].norm(dim=-1) / last.norm(dim=-1).clamp_min(NOTHING))
-    return (
-        _shares(1 / _off_zero(torch.stack(alignment, -1))) + _shares(torch.stack(novelty, -1))
-    ) / 2
+        outside = last[:, len(near) :].norm(dim=-1)
+        novelty.append(outside / last.norm(dim=-1).clamp_min(NOTHING))
+    by_alignment = _shares(1 / _off_zero(torch.stack(alignment, -1)))
+    by_novelty = _shares(torch.stack(novelty, -1))
+    return (by_alignment + by_novelty) / 2
 
 
 def word_weights(R: Tensor) -> Tensor:
@@ -100,11 +102,8 @@ def _shares(x: Tensor) -> Tensor:
     """Rows divided by their sums; uniform where all of a row is nothing."""
     x = torch.where(x.abs() > NOTHING, x, torch.zeros_like(x))
     total = x.sum(-1, keepdim=True)
-    return torch.where(
-        total.abs() > 0,
-        x / torch.where(total == 0, torch.ones_like(total), total),
-        1 / x.shape[-1],
-    )
+    divisor = torch.where(total == 0, torch.ones_like(total), total)
+    return torch.where(total.abs() > 0, x / divisor, 1 / x.shape[-1])
 
 
 class SbertWK(LayerlessEncoder):
@@ -133,8 +132,7 @@ class SbertWK(LayerlessEncoder):
             for batch in pack_by_tokens([len(row) for row in ids], max(1, budget)):
                 tokens, mask = self.encoder.padded([ids[i] for i in batch])
                 states = torch.stack(backbone(tokens, mask, self.layers))  # (layers, B, T, D)
-                X[batch] = (
-                    fuse(states, torch.ones_like(tokens) if mask is None else mask).cpu().numpy()
-                )
+                all_tokens = torch.ones_like(tokens) if mask is None else mask
+                X[batch] = fuse(states, all_tokens).cpu().numpy()
                 bar.update(len(batch))
         return X

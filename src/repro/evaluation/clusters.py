@@ -54,18 +54,27 @@ def indicators(counts: NDArray[Any]) -> dict[str, Array]:
     """
     counts = np.asarray(counts, np.float64)
     n = counts.sum((1, 2))  # (R,)
-    in_clusters, in_classes = counts.sum(2), counts.sum(1)
-    of_clusters, of_classes, joint = (
-        entr(sizes.reshape(len(n), -1) / n[:, None]).sum(1)
-        for sizes in (in_clusters, in_classes, counts)
-    )
+    in_clusters = counts.sum(2)
+    in_classes = counts.sum(1)
+    of_clusters = _entropy(in_clusters)
+    of_classes = _entropy(in_classes)
+    joint = _entropy(counts.reshape(len(n), -1))
     mi = np.maximum(of_clusters + of_classes - joint, 0.0)
     mean = (of_clusters + of_classes) / 2
     nmi = np.divide(mi, mean, out=np.ones_like(mi), where=mean > 0)
     # Hubert and Arabie (1985): pairs together in both, less what chance gives
-    in_both, pairs = comb(counts, 2).sum((1, 2)), comb(n, 2)
-    in_c, in_y = comb(in_clusters, 2).sum(1), comb(in_classes, 2).sum(1)
-    expected = np.divide(in_c * in_y, pairs, out=np.zeros_like(n), where=pairs > 0)
-    spread = (in_c + in_y) / 2 - expected
-    ari = np.divide(in_both - expected, spread, out=np.ones_like(n), where=spread > 0)
-    return {"mi": mi, "nmi": nmi, "ari": ari, "purity": counts.max(2).sum(1) / n}
+    pairs = comb(n, 2)
+    together = comb(counts, 2).sum((1, 2))
+    in_one_cluster = comb(in_clusters, 2).sum(1)
+    in_one_class = comb(in_classes, 2).sum(1)
+    by_chance = np.zeros_like(n)
+    np.divide(in_one_cluster * in_one_class, pairs, out=by_chance, where=pairs > 0)
+    spread = (in_one_cluster + in_one_class) / 2 - by_chance
+    ari = np.divide(together - by_chance, spread, out=np.ones_like(n), where=spread > 0)
+    purity = counts.max(2).sum(1) / n
+    return {"mi": mi, "nmi": nmi, "ari": ari, "purity": purity}
+
+
+def _entropy(sizes: Array) -> Array:
+    """Entropy in nats (R,) of parts of these sizes (R, parts)."""
+    return np.asarray(entr(sizes / sizes.sum(1, keepdims=True)).sum(1))

@@ -40,10 +40,13 @@ def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
     X = (X - w @ X / w.sum()) * np.sqrt(w)[:, None]  # Weighted products become plain ones
     squares = np.square(X.T @ X)
     columns = squares.sum(0)
+    alignments = []
     with np.errstate(invalid="ignore"):  # Constant embeddings: 0 / 0
-        return np.array(
-            [columns[:d].sum() / np.sqrt(columns.sum() * squares[:d, :d].sum()) for d in dims]
-        )
+        for d in dims:
+            of_both = columns[:d].sum()
+            norms = np.sqrt(columns.sum() * squares[:d, :d].sum())
+            alignments.append(of_both / norms)
+    return np.array(alignments)
 
 
 def residual_variance(X: Array, Y: Array) -> float:
@@ -52,11 +55,10 @@ def residual_variance(X: Array, Y: Array) -> float:
     """
     check_same_length(X=X, Y=Y)
     rows = _evenly(len(X), SAMPLE)
-    return float(
-        1
-        - np.corrcoef(pdist(X[rows].astype(np.float64)), pdist(Y[rows].astype(np.float64)))[0, 1]
-        ** 2
-    )
+    before = pdist(X[rows].astype(np.float64))
+    after = pdist(Y[rows].astype(np.float64))
+    correlation = np.corrcoef(before, after)[0, 1]
+    return float(1 - correlation**2)
 
 
 def procrustes_statistic(X: Array, Y: Array, n_neighbors: int) -> float:
@@ -75,8 +77,10 @@ def procrustes_statistic(X: Array, Y: Array, n_neighbors: int) -> float:
     lost = []
     for i in _evenly(len(X), PLACES):
         around = np.r_[i, indices[i]]
-        A, B = (Z[around].astype(np.float64) for Z in (X, Y))
-        A, B = A - A.mean(0), B - B.mean(0)
+        A = X[around].astype(np.float64)
+        B = Y[around].astype(np.float64)
+        A -= A.mean(0)
+        B -= B.mean(0)
         size = (A**2).sum() * (B**2).sum()
         # AᵀB and the square root of A·Aᵀ times that of B·Bᵀ have the same singular values, the
         # latter only k + 1

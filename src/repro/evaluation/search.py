@@ -29,7 +29,8 @@ def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
             f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and "
             "documents of one size"
         )
-    Q, C = (unit_prefix(X.astype(np.float64)) for X in (Q, C))
+    Q = unit_prefix(Q.astype(np.float64))
+    C = unit_prefix(C.astype(np.float64))
     step = max(1, BLOCK // len(C))
     for start in range(0, len(Q), step):
         rows = slice(start, min(start + step, len(Q)))
@@ -72,8 +73,9 @@ def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
     normalised anew.
     """
     X = check_embeddings(X, name)
-    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
-    exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))[1]
+    if dim is not None:
+        X = X[:, : check_dim(dim, limit=X.shape[1])]
+    _, exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))
     # Near 1 first, by a power of two: `unit_rows` takes what is shorter than 1e-12 for zero
     return unit_rows(np.ldexp(X, -exponents))
 
@@ -92,8 +94,9 @@ class FlatIndex:
         """
         self.renormalize = renormalize
         rows = self._rows(C, dim, "C")
-        # Brought in only here: exact cosines need none of it
-        self.dim, self.index = rows.shape[1], optional("faiss", "eval").IndexFlatL2(rows.shape[1])
+        self.dim = rows.shape[1]
+        faiss = optional("faiss", "eval")  # Brought in only here: exact cosines need none of it
+        self.index = faiss.IndexFlatL2(self.dim)
         self.index.add(rows)
 
     def search(self, Q: Any, k: int = 1) -> Indices:
@@ -101,19 +104,21 @@ class FlatIndex:
         documents were.
         """
         check_dim(k, limit=int(self.index.ntotal), what="k")
-        return np.asarray(self.index.search(self._rows(Q, self.dim, "Q"), k)[1], np.int64)
+        _, nearest = self.index.search(self._rows(Q, self.dim, "Q"), k)
+        return np.asarray(nearest, np.int64)
 
     def _rows(self, X: Any, dim: int | None, name: str) -> NDArray[np.float32]:
         unit = unit_prefix(X, dim if self.renormalize else None, name=name)
-        return np.ascontiguousarray(
-            unit[:, : dim if dim is None else check_dim(dim, limit=unit.shape[1])],
-            np.float32,
-        )
+        if dim is not None:
+            unit = unit[:, : check_dim(dim, limit=unit.shape[1])]
+        return np.ascontiguousarray(unit, np.float32)
 
 
 def nearest_document(cosines: Array, rounding: float) -> Indices:
     """The nearest document of each query, the first of tied ones, from cosines (b, n)."""
-    return np.asarray((cosines >= cosines.max(axis=1, keepdims=True) - rounding).argmax(axis=1))
+    largest = cosines.max(axis=1, keepdims=True)
+    tied = cosines >= largest - rounding
+    return np.asarray(tied.argmax(axis=1))
 
 
 def _nearest(cosines: Array, k: int, rounding: float) -> Indices:

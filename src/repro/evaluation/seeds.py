@@ -78,8 +78,9 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
     first, second = np.triu_indices(len(sizes), 1)
     x = np.sign(sizes[second] - sizes[first])
     y = np.sign(values[..., second] - values[..., first])
+    untied = (x != 0).sum() * (y != 0).sum(-1)
     with np.errstate(invalid="ignore"):
-        return (x * y).sum(-1) / np.sqrt((x != 0).sum() * (y != 0).sum(-1))
+        return (x * y).sum(-1) / np.sqrt(untied)
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class Estimate:
     cells: int = 1  # How many are judged together: the interval is then a joint one
     ends: tuple[float, float] | None = None
     """Of an interval that the formula below does not give: the smallest or largest of several."""
-    extreme: bool = False  # whether it is that: its ends are bounds from different cells
-    centres: tuple[float, float] | None = None  # the values of these cells
+    extreme: bool = False  # Whether it is that: its ends are bounds from different cells
+    centres: tuple[float, float] | None = None  # The values of these cells
     errors: tuple[float, float] | None = None
     """Between seeds and over items, of the cell whose end decides, where it is another one."""
 
@@ -133,9 +134,9 @@ class Estimate:
         return self.ends[1] if self.ends else self.value + self.half
 
     def __str__(self) -> str:
-        return f"{self.value:.2f}" + (
-            "" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
-        )
+        if isnan(self.low):
+            return f"{self.value:.2f}"
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
     def __sub__(self, other: "Estimate") -> "Estimate":
         """Difference within each seed; how the items move both is not recorded: as if they were
@@ -244,9 +245,10 @@ def estimates(
     deterministic: bool = False,
 ) -> dict[int, Estimate]:
     """`estimate` of every value of `by`, ascending."""
-    return {
-        int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)
-    }
+    found = {}
+    for key, group in rows.groupby(by):
+        found[int(key)] = estimate(group, deterministic=deterministic)
+    return found
 
 
 def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
@@ -256,11 +258,8 @@ def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
     """
     by_seed, random = within_seeds(parts, lambda values: float(np.mean(values)))
     errors = [e.item_error for e in parts]
-    return Estimate(
-        by_seed,
-        float(np.mean(errors) if same_items else np.hypot.reduce(errors) / len(errors)),
-        random,
-    )
+    error = np.mean(errors) if same_items else np.hypot.reduce(errors) / len(errors)
+    return Estimate(by_seed, float(error), random)
 
 
 def of_parts(
@@ -281,8 +280,8 @@ def of_parts(
     by_seed, random = within_seeds(parts, lambda values: values)
     if not by_seed:
         return Estimate({})
-    # (S, C), (C,)
-    table, item_errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])
+    table = np.array(list(by_seed.values()))  # (S, C)
+    item_errors = np.array([e.item_error for e in parts])  # (C,)
     rng = make_rng(0, "cells move")
 
     def chances(columns: int) -> Floats:
@@ -310,16 +309,13 @@ def of_parts(
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)
-    e = Estimate(
-        dict(zip(by_seed, map(float, statistic(table)), strict=True)),
-        float(max(items)),
-        random,
-    )
-    return (
-        e
-        if isnan(e.half)
-        else replace(e, ends=(min(float(low.min()), e.value), max(float(high.max()), e.value)))
-    )
+    values = dict(zip(by_seed, map(float, statistic(table)), strict=True))
+    e = Estimate(values, float(max(items)), random)
+    if isnan(e.half):
+        return e
+    lowest = min(float(low.min()), e.value)
+    highest = max(float(high.max()), e.value)
+    return replace(e, ends=(lowest, highest))
 
 
 def scaled(e: Estimate, factor: float) -> Estimate:

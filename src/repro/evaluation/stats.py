@@ -166,7 +166,8 @@ def mean_draws(columns: Sequence[Any], *, resamples: int = RESAMPLES, seed: int)
     table = np.column_stack(columns).astype(np.float64)  # (n, P)
     counted = _resamples(None, len(table), resamples, seed)
     n = len(table)
-    return Resampled(table.mean(0), np.concatenate([counts @ table / n for counts in counted]), n)
+    means = np.concatenate([counts @ table / n for counts in counted])
+    return Resampled(table.mean(0), means, n)
 
 
 def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, seed: int) -> Interval:
@@ -182,12 +183,9 @@ def bootstrap_mean(values: Any, *, seed: int) -> Interval:
     # Items that hold the same value are exchangeable: their counts in a resample are one
     # multinomial draw.
     levels, counts = np.unique(values, return_counts=True)
-    drawn = make_rng(seed, "bootstrap").multinomial(
-        len(values),
-        counts / len(values),
-        size=RESAMPLES,
-    )
-    return percentiles(float(values.mean()), drawn @ levels / len(values), len(values))
+    n = len(values)
+    drawn = make_rng(seed, "bootstrap").multinomial(n, counts / n, size=RESAMPLES)
+    return percentiles(float(values.mean()), drawn @ levels / n, n)
 
 
 def wilson(successes: float, n: int) -> Interval:
@@ -199,10 +197,12 @@ def wilson(successes: float, n: int) -> Interval:
         raise InputError(f"{successes:g} successes of {n} trials: expected 0 to {n}")
     if not n:
         return Interval(np.nan, np.nan, np.nan, 0)
-    z, p = 1.959964, successes / n
-    centre, reach = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = (float((centre + sign * reach) / (1 + z * z / n)) for sign in (-1, 1))
-    return Interval(p, low, high, n)
+    z = 1.959964
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    reach = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    shrunk = 1 + z * z / n
+    return Interval(p, float((centre - reach) / shrunk), float((centre + reach) / shrunk), n)
 
 
 class Ties(NamedTuple):
@@ -238,20 +238,19 @@ def draw_counts(members: list[Counts], rows: int, rng: np.random.Generator) -> C
     subset.
     """
     n = sum(len(m) for m in members)
-    # (rows, n)
-    picks = np.concatenate([m[rng.integers(len(m), size=(rows, len(m)))] for m in members], axis=1)
-    return np.bincount((picks + n * np.arange(rows)[:, None]).ravel(), minlength=rows * n).reshape(
-        rows,
-        n,
-    )
+    picked = [m[rng.integers(len(m), size=(rows, len(m)))] for m in members]
+    picks = np.concatenate(picked, axis=1)  # (rows, n)
+    numbered = picks + n * np.arange(rows)[:, None]  # Each resample has numbers of its own
+    counts = np.bincount(numbered.ravel(), minlength=rows * n)
+    return counts.reshape(rows, n)
 
 
 def _resamples(subsets: Any, n: int, resamples: int, seed: int) -> Iterator[Counts]:
-    members, rng, step = subset_members(subsets, n), make_rng(seed, "bootstrap"), max(1, CHUNK // n)
-    return (
-        draw_counts(members, min(step, resamples - start), rng)
-        for start in range(0, resamples, step)
-    )
+    members = subset_members(subsets, n)
+    rng = make_rng(seed, "bootstrap")
+    step = max(1, CHUNK // n)
+    for start in range(0, resamples, step):
+        yield draw_counts(members, min(step, resamples - start), rng)
 
 
 def spearman_of_counts(counts: Counts, many: Sequence[Ties], gold: Ties) -> Floats:

@@ -97,12 +97,14 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     cosines = np.empty((len(columns), len(X1)))
     zeros = 0
     for start in range(0, len(X1), 1024):  # Running sums of (n, dim) doubles stay in cache
-        a, b = (X[start : start + 1024].astype(np.float64) for X in (X1, X2))
-        dots, squares_a, squares_b = (
-            (u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b))
-        )
+        rows = slice(start, start + 1024)
+        a = X1[rows].astype(np.float64)
+        b = X2[rows].astype(np.float64)
+        dots = (a * b).cumsum(1)[:, columns].T
+        squares_a = (a * a).cumsum(1)[:, columns].T
+        squares_b = (b * b).cumsum(1)[:, columns].T
         terms = columns[:, None] + 1
-        cosines[:, start : start + 1024] = cosines_from(dots, squares_a, squares_b, terms)
+        cosines[:, rows] = cosines_from(dots, squares_a, squares_b, terms)
         zeros += int(((squares_a == 0) | (squares_b == 0)).sum())
     if zeros:
         log.info("%d cosines of zero vectors were set to 0", zeros)

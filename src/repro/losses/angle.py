@@ -189,7 +189,8 @@ def _angle_similarity(u: Tensor, v: Tensor, pooling: str = "sum") -> Tensor:
     `mean`.
     """
     odd = u.shape[-1] % 2
-    (a, b), (c, e) = F.pad(u, (0, odd)).chunk(2, -1), F.pad(v, (0, odd)).chunk(2, -1)
+    a, b = F.pad(u, (0, odd)).chunk(2, -1)
+    c, e = F.pad(v, (0, odd)).chunk(2, -1)
     similarity = ((u * v).sum(-1) + (b * c - a * e).sum(-1)).abs()
     return similarity / u.shape[-1] if pooling == "mean" else similarity
 

@@ -67,7 +67,8 @@ def duplicate_mask(keys: Tensor, others: Tensor | None = None) -> Tensor:
     """Mask (B, W·B) of columns with a row's text: keys (B,), those of columns `others`, are equal
     iff the texts are.
     """
-    return keys.unsqueeze(1) == gather_with_grad(keys if others is None else others).unsqueeze(0)
+    columns = gather_with_grad(keys if others is None else others)
+    return keys.unsqueeze(1) == columns.unsqueeze(0)
 
 
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
@@ -75,7 +76,8 @@ def alignment(z1: Tensor, z2: Tensor) -> Tensor:
     Isola, 2020).
     """
     check_same_length(z1=z1, z2=z2)
-    return (F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)).square().sum(-1).mean()
+    apart = F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)
+    return apart.square().sum(-1).mean()
 
 
 def uniformity(z: Tensor) -> Tensor:

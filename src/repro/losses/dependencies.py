@@ -22,6 +22,8 @@ NEGLIGIBLE = 1e-7
 """Singular values below this share of the largest are rounding, and set to 0."""
 CHUNK = 2**22
 """Entries of one chunk of A or F."""
+BLOCKS = 6
+"""Of a product that is symmetric, so that little more than half of it is computed."""
 
 
 def dependency_matrix(X: Tensor) -> Tensor:
@@ -31,8 +33,8 @@ def dependency_matrix(X: Tensor) -> Tensor:
     Y = gather_with_grad(X) / X.shape[1] ** 0.25  # (WB, D)
     if Y.requires_grad or Y.is_cuda:
         return torch.softmax(Y.mT @ Y, dim=-1)
-    size, blocks = Y.shape[1], 6  # symmetric: little more than half of the product is needed
-    width = -(-size // blocks)
+    size = Y.shape[1]
+    width = -(-size // BLOCKS)
     G = Y.new_empty(size, size)
     for start in range(0, size, width):
         rows = slice(start, start + width)
@@ -48,15 +50,19 @@ def of_batch(X: Tensor, size: int, strategy: str, decomposition: str, seed: int)
     if strategy == "dependencies" and decomposition == "subspace":
         found = leading_vectors(dependency_matrix(X), size)
         if found is not None:
-            target = X @ (_oriented(found[0]) * found[1])
-            return pad(target, (0, size - target.shape[1]))  # zero where A has no further component
-    A = dependency_matrix(X := X.double())
+            vectors, values = found
+            target = X @ (_oriented(vectors) * values)
+            return pad(target, (0, size - target.shape[1]))  # Zero where A has no further component
+    X = X.double()
+    A = dependency_matrix(X)
     if strategy == "max_k":
-        return X @ A[:, A.sum(0).argsort(dim=0, descending=True, stable=True)[:size]]
+        by_sum = A.sum(0).argsort(dim=0, descending=True, stable=True)
+        return X @ A[:, by_sum[:size]]
     with torch.no_grad():
         U, S = _left_vectors(A)
         US = _oriented(U) * S
-    return X @ _following(US, A.mT @ US, A.matmul)[:, :size]
+    components = _following(US, A.mT @ US, A.matmul)
+    return X @ components[:, :size]
 
 
 def of_sentences(X: Tensor, size: int, strategy: str) -> Tensor:
@@ -109,8 +115,9 @@ def _of_chunk(x: Tensor, factors: tuple[Tensor, Tensor] | None, size: int, strat
             S = squares.clamp_min(0).sqrt().flip(1)
             kept = S.ge(NEGLIGIBLE * S[:, :1])
             most = int(kept.sum(1).max())
-            W, S = W.flip(2)[:, :, :most], S[:, None, :most]
-            US = _oriented((W * S if factors is None else G @ (L @ W)) * kept[:, None, :most])
+            W = W.flip(2)[:, :, :most]
+            US = W * S[:, None, :most] if factors is None else G @ (L @ W)
+            US = _oriented(US * kept[:, None, :most])
         components = _following(US, transposed_times(US), times)[:, :, :size]  # (B, D, at most k)
     return pad((x.unsqueeze(1) @ components).squeeze(1), (0, size - components.shape[2]))
 
@@ -144,12 +151,12 @@ def _oriented(U: Tensor) -> Tensor:
     several tie).
     """
     size = U.abs()
-    # entries within rounding of the largest count as tied, so that the choice does not hang on the
+    # Entries within rounding of the largest count as tied, so that the choice does not hang on the
     # last bit
-    first = (
-        (size >= size.amax(-2, keepdim=True) * (1 - 1e-9)).to(torch.uint8).argmax(-2, keepdim=True)
-    )
-    return U * torch.where(U.gather(-2, first) < 0, -1.0, 1.0)
+    least = size.amax(-2, keepdim=True) * (1 - 1e-9)
+    first = (size >= least).to(torch.uint8).argmax(-2, keepdim=True)
+    signs = torch.where(U.gather(-2, first) < 0, -1.0, 1.0)
+    return U * signs
 
 
 def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]) -> Tensor:
@@ -164,13 +171,15 @@ def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]
         return US
     with torch.no_grad():
         V, R = torch.linalg.qr(directions)
-        V = V * torch.where(R.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).unsqueeze(-2)
+        signs = torch.where(R.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0)
+        V = V * signs.unsqueeze(-2)
     AV = times(V)
     fixed = AV.detach()
     N = fixed.mT @ AV
     squares = fixed.square().sum(-2)
     gap = squares.unsqueeze(-2) - squares.unsqueeze(-1)  # λⱼ − λᵢ at (i, j)
-    spread = (1e-10 * squares.amax(-1)[..., None, None]).square() + torch.finfo(gap.dtype).tiny
+    largest = squares.amax(-1)[..., None, None]
+    spread = (1e-10 * largest).square() + torch.finfo(gap.dtype).tiny
     turn = (N + N.mT) * gap / (gap.square() + spread)
     moved = AV + fixed @ (turn - turn.detach())
     return US + (moved - moved.detach()) * (US != 0).any(-2, keepdim=True)
@@ -181,9 +190,8 @@ def _randomized(A: Tensor, size: int, seed: int) -> Tensor:
     2011), seeded.
     """
     generator = torch.Generator().manual_seed(derive_seed(seed, "compress"))
-    Q = torch.linalg.qr(
-        A @ torch.randn(len(A), size, generator=generator, dtype=A.dtype).to(A.device)
-    ).Q
+    start = torch.randn(len(A), size, generator=generator, dtype=A.dtype).to(A.device)
+    Q = torch.linalg.qr(A @ start).Q
     for _ in range(2):
         Q = torch.linalg.qr(A.mT @ Q).Q
         Q = torch.linalg.qr(A @ Q).Q

@@ -42,15 +42,15 @@ def espresso(
     not. `seed` is that of a randomised decomposition. InputError for layers or `log_weights` that
     do not fit the switches.
     """
-    config = (
-        ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")] if config is None else config
-    )
+    if config is None:
+        config = ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")]
     shallow = shallow_layers(len(layers), config)
     if layers[0].ndim != 2 or any(X.shape != layers[0].shape for X in layers):
         shapes = sorted({str(tuple(X.shape)) for X in layers})
         raise InputError(f"layers have shapes {', '.join(shapes)}: expected one shape (B, D)")
     check_dim(size, limit=layers[0].shape[1], what="size")
-    if 0 in shallow and len(layers[0]) > 1 and bool((layers[0] == layers[0][:1]).all()):
+    first = layers[0]
+    if 0 in shallow and len(first) > 1 and bool((first == first[:1]).all()):
         warnings.warn(
             "layer 0 is one vector for every text, as under `cls` pooling: use first_layer=1",
             stacklevel=2,

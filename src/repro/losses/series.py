@@ -52,8 +52,8 @@ def sentence_factors(X: Tensor) -> tuple[Tensor, Tensor] | None:
         return None
     column_places = size.topk(columns, dim=1).indices  # (B, columns)
     by_series = size <= bound
-    # (B, rows)
-    row_places = _unsaturated(Y.detach(), bound).to(Y.dtype).mul(size).topk(rows, dim=1).indices
+    row_sizes = size * _unsaturated(Y.detach(), bound).to(Y.dtype)
+    row_places = row_sizes.topk(rows, dim=1).indices  # (B, rows)
     # 0 at rows taken as they are.
     kept = torch.ones_like(Y).scatter(1, row_places, 0.0).unsqueeze(-1)
     values = Y.gather(1, column_places).unsqueeze(1)  # (B, 1, columns)
@@ -62,21 +62,17 @@ def sentence_factors(X: Tensor) -> tuple[Tensor, Tensor] | None:
     # overflow.
     shift = pad(exponents.detach(), (0, 1)).amax(-1, keepdim=True)
     taken = (exponents - shift).exp()  # (B, D, columns)
-    balance = (
-        math.sqrt(LARGEST) / bound
-    )  # κ (B, 1), by which both factors of the series stay within the root of LARGEST.
-    left = (
-        _powers(torch.where(by_series, Y, 0.0) * balance, count)
-        * by_series.unsqueeze(-1)
-        * (-shift).exp()
-    )
+    # κ (B, 1), by which both factors of the series stay within the root of LARGEST.
+    balance = math.sqrt(LARGEST) / bound
+    left = _powers(torch.where(by_series, Y, 0.0) * balance, count)
+    left = left * by_series.unsqueeze(-1) * (-shift).exp()
     others = torch.ones_like(Y).scatter(1, column_places, 0.0)
     right = _powers(Y * others / balance, count) * others.unsqueeze(-1)
     sums = left @ right.sum(1).unsqueeze(-1) + taken.sum(-1, keepdim=True) + (1 - kept)
     at_columns = one_hot(column_places, dim).mT.to(Y.dtype)
     at_rows = one_hot(row_places, dim).mT.to(Y.dtype)
-    # (B, rows, D)
-    whole = torch.softmax(Y.gather(1, row_places).unsqueeze(2) * Y.unsqueeze(1), dim=-1)
+    row_values = Y.gather(1, row_places).unsqueeze(2)
+    whole = torch.softmax(row_values * Y.unsqueeze(1), dim=-1)  # (B, rows, D)
     G = torch.cat([left * kept / sums, taken * kept / sums, at_rows], dim=-1)
     return G, torch.cat([right, at_columns, whole.mT], dim=-1)
 
@@ -112,7 +108,9 @@ def _split(Y: Tensor) -> tuple[Tensor, int, int, int]:
         taken = size.gt(LARGEST / bound)
         columns.append(taken.sum(1))
         rows.append(_unsaturated(Y, bound).sum(1))
-        products.append(size.where(size <= bound, 0.0).amax(1) * size.where(~taken, 0.0).amax(1))
+        largest_row = size.where(size <= bound, 0.0).amax(1)
+        largest_column = size.where(~taken, 0.0).amax(1)
+        products.append(largest_row * largest_column)
     needed = torch.stack([torch.stack(columns), torch.stack(rows)])  # (2, bounds, B)
     largest = torch.stack(products)
     everyone = torch.arange(len(Y), device=Y.device)

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from repro.seeding import derive_seed
 
-WIDTH, SMALLEST = 16, 256
-"""Rows by which both bases of `leading_vectors` grow at once, and the size below which a
-decomposition is as fast.
-"""
+WIDTH = 16
+"""Rows by which both bases of `leading_vectors` grow at once."""
+SMALLEST = 256
+"""Size below which a decomposition is as fast."""
 TOLERANCE = 1e-3
 """Norm of what its subspace misses of A, as a share of A's largest singular value."""
 
@@ -32,7 +32,8 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
         return None
     limit = 3 * size // 8 // WIDTH * WIDTH
     left, right, images = (A.new_empty(limit, size) for _ in range(3))  # images = left · A
-    block, largest = _start(size).to(A), 0.0
+    block = _start(size).to(A)
+    largest = 0.0
     for done in range(0, limit, WIDTH):
         stop = done + WIDTH
         right[done:stop] = block
@@ -62,7 +63,8 @@ def _norm(matrix: Tensor) -> float:
 def _start(size: int) -> Tensor:
     """The first right block (WIDTH, size): random, but always the same."""
     generator = torch.Generator().manual_seed(derive_seed(0, "subspace", size))
-    return torch.linalg.qr(torch.randn(size, WIDTH, generator=generator, dtype=torch.float64)).Q.mT
+    columns = torch.randn(size, WIDTH, generator=generator, dtype=torch.float64)
+    return torch.linalg.qr(columns).Q.mT
 
 
 def _orthonormal(rows: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,16 +89,15 @@ def _rayleigh_ritz(
     """
     wide = images.double()
     squares, W = torch.linalg.eigh(wide @ wide.mT)
-    S, W = squares.flip(0)[:count].clamp_min(0).sqrt(), W.flip(1)[:, :count]
+    S = squares.flip(0)[:count].clamp_min(0).sqrt()
+    W = W.flip(1)[:, :count]
     small = 2 * TOLERANCE * float(S[0])
-    if (
-        len(S) < count
-        and S[-1] > small
-        and float(A.norm()) ** 2 - float(images.norm()) ** 2 > small**2
-    ):
+    missed = float(A.norm()) ** 2 - float(images.norm()) ** 2
+    if len(S) < count and S[-1] > small and missed > small**2:
         return None
-    crowded = S[: 1 - WIDTH] - S[WIDTH - 1 :] if len(S) >= WIDTH else S[:0]
-    if bool(((crowded <= TOLERANCE * S[: len(crowded)]) & (S[: len(crowded)] > small)).any()):
+    falls = S[: 1 - WIDTH] - S[WIDTH - 1 :] if len(S) >= WIDTH else S[:0]
+    first = S[: len(falls)]
+    if bool(((falls <= TOLERANCE * first) & (first > small)).any()):
         # WIDTH equal values: there may be more, with vectors that the start did not hold
         return None
     return left.mT @ W.to(left.dtype), S.to(left.dtype)

@@ -19,7 +19,11 @@ def together(at: Mapping[K, Estimate]) -> dict[K, Estimate]:
     """
     known = {key: e for key, e in at.items() if not isnan(e.low)} or at
     n = len(known)
-    return {key: e if e.ends or e.cells >= n else replace(e, cells=n) for key, e in known.items()}
+    jointly = {}
+    for key, e in known.items():
+        is_joint = e.ends or e.cells >= n
+        jointly[key] = e if is_joint else replace(e, cells=n)
+    return jointly
 
 
 def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K, Estimate]:
@@ -28,7 +32,8 @@ def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K,
     """
     at = together(at)
     key = pick(at, key=lambda k: at[k].value)
-    lower, upper = pick(at.values(), key=lambda e: e.low), pick(at.values(), key=lambda e: e.high)
+    lower = pick(at.values(), key=lambda e: e.low)
+    upper = pick(at.values(), key=lambda e: e.high)
     # The claim holds if the end that lies towards the null passes it
     deciding = lower if pick is min else upper
     return key, replace(

@@ -54,22 +54,15 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
     a draw.
     """
     own = rows[(rows["metric"] == "cosine_rms") & (rows["method"] == "GRP")]
-    found = {
-        key: float(
-            np.polyfit(
-                np.log(group["dim"].to_numpy(float)),
-                np.log(group["value"].to_numpy(float)),
-                1,
-            )[0]
-        )
-        for key, group in own.groupby(["backbone", "seed"])
-        if group["dim"].nunique() >= 3
-    }
-    return pd.Series(
-        found,
-        dtype=float,
-        index=pd.MultiIndex.from_tuples(found, names=["backbone", "draw"]),
-    )
+    found = {}
+    for key, group in own.groupby(["backbone", "seed"]):
+        if group["dim"].nunique() >= 3:
+            dims = np.log(group["dim"].to_numpy(float))
+            changes = np.log(group["value"].to_numpy(float))
+            slope, _ = np.polyfit(dims, changes, 1)
+            found[key] = float(slope)
+    index = pd.MultiIndex.from_tuples(found, names=["backbone", "draw"])
+    return pd.Series(found, dtype=float, index=index)
 
 
 def slope_of_error(

@@ -23,9 +23,9 @@ def narrow_losses(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
     then taken from the widest pooler's.
     """
     at = estimates(rows.query("metric == 'spearman' and readout == 'encoder'"))
-    loss = {
-        part: estimates(rows[rows["metric"] == f"{part}_loss"]) for part in ("encoder", "pooler")
-    }
+    loss = {}
+    for part in ("encoder", "pooler"):
+        loss[part] = estimates(rows[rows["metric"] == f"{part}_loss"])
     full = int(rows["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
     if rows["setting"].str.endswith("(best)").any():
         full = max(at)

@@ -19,7 +19,7 @@ from repro.report.verdict import Measurement
 
 NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step"}
 ORDER = ("full size", *REDUCED, "end to end", "two-step", MAJORITY)
-RIVALS = (*REDUCED, TRAINED_NARROW)  # what the paper compares two-step training with, at equal dim
+RIVALS = (*REDUCED, TRAINED_NARROW)  # What the paper compares two-step training with, at equal dim
 
 
 def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -46,11 +46,8 @@ def smallest_fit(frame: pd.DataFrame) -> str:
     """The `setting` of the smallest set that reducers of these rows were fitted on; empty if there
     is none.
     """
-    sizes = [
-        n
-        for n in map(methods.fitted_sentences, frame["setting"].dropna().unique())
-        if n is not None
-    ]
+    counts = map(methods.fitted_sentences, frame["setting"].dropna().unique())
+    sizes = [n for n in counts if n is not None]
     return methods.fitted_on(min(sizes)) if sizes else ""
 
 
@@ -85,27 +82,25 @@ def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Scores are averaged over seeds first. PCA counts as the paper fitted it, on the smallest fit
     set.
     """
-    own, counted = NAMES[TWO_STEP], dict[str, dict[Any, str]]()
+    own = NAMES[TWO_STEP]
+    rivals = [NAMES.get(method, method) for method in RIVALS]
+    counted = dict[str, dict[Any, str]]()
     for kind, frame in kinds.items():
         kept = named_scores(frame)
-        kept = kept[
-            (kept["dataset"] != AVERAGE)
-            & kept["line"].isin([own, *(NAMES.get(m, m) for m in RIVALS)])
-        ]
+        kept = kept[(kept["dataset"] != AVERAGE) & kept["line"].isin([own, *rivals])]
         table = kept.pivot_table(
             index=["dim", "dataset"],
             columns="line",
             values="value",
             aggfunc="mean",
         )
-        lead = (
-            (table[own] - table.drop(columns=own).dropna().max(axis=1)).dropna()
-            if own in table
-            else pd.Series()
-        )
-        counted[kind] = {
-            dim: f"{(each > 0).sum()} of {len(each)}" for dim, each in lead.groupby(level=0)
-        }
+        counted[kind] = {}
+        if own not in table:
+            continue
+        best_rival = table.drop(columns=own).dropna().max(axis=1)
+        lead = (table[own] - best_rival).dropna()
+        for dim, each in lead.groupby(level=0):
+            counted[kind][dim] = f"{(each > 0).sum()} of {len(each)}"
     table = pd.DataFrame(counted, dtype=object).rename_axis("dim").sort_index(ascending=False)
     return table.fillna(MISSING).reset_index()
 
@@ -115,7 +110,7 @@ def with_full(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
     yield {"full": rows["full"].iloc[0]}, rows
 
 
-NEIGHBOURS = ("Isomap", "LLE")  # the reducers that look at nearest neighbours
+NEIGHBOURS = ("Isomap", "LLE")  # The reducers that look at nearest neighbours
 
 
 def highest_of_shared(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
@@ -136,15 +131,12 @@ def cells_won(
     As many cells as printed are won if it is above 0, and surely fewer if its joint upper end is
     below.
     """
-    kept = rows[
-        rows["method"].isin([f"{TWO_STEP} − {rival}" for rival in RIVALS])
-        & (rows["dataset"] != AVERAGE)
-    ]
-    at = together({cell: estimate(own) for cell, own in kept.groupby(["dataset", "dim", "method"])})
-    cells = {
-        cell: [e for key, e in at.items() if key[:2] == cell]
-        for cell in dict.fromkeys(key[:2] for key in at)
-    }
+    over_rivals = [f"{TWO_STEP} − {rival}" for rival in RIVALS]
+    kept = rows[rows["method"].isin(over_rivals) & (rows["dataset"] != AVERAGE)]
+    leads = {key: estimate(own) for key, own in kept.groupby(["dataset", "dim", "method"])}
+    cells: dict[tuple[Any, ...], list[Estimate]] = {}
+    for (dataset, dim, _), e in together(leads).items():
+        cells.setdefault((dataset, dim), []).append(e)
     if not cells:
         return
     lost = (35 - paper) * len(cells) // 35
@@ -154,7 +146,9 @@ def cells_won(
 
     _, (dataset, dim) = least(lambda e: e.value)
     e = min(cells[dataset, dim], key=lambda e: e.value)
-    e = replace(e, ends=(least(lambda e: e.low)[0], least(lambda e: e.high)[0]))
+    low, _ = least(lambda e: e.low)
+    high, _ = least(lambda e: e.high)
+    e = replace(e, ends=(low, high))
     won = sum(min(e.value for e in own) > 0 for own in cells.values())
     names = {"n": len(cells), "lost": lost, "dataset": dataset, "dim": dim, "won": won}
     yield effect(claim, e, what.format(**names))

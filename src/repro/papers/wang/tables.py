@@ -27,9 +27,8 @@ def draw_mean_gains(experiment: str, rows: pd.DataFrame) -> Drawing:
     rows = rows[rows["backbone"].isin(on_seven)]
     by_dataset = []
     for name, dataset in {"STS-B": "stsb", "average of seven sets": AVERAGE}.items():
-        measured = verdict_frame(
-            "recorded", claims.JUDGES[experiment](claims.of_set(dataset, rows))
-        )
+        measurements = claims.JUDGES[experiment](claims.of_set(dataset, rows))
+        measured = verdict_frame("recorded", measurements)
         measured = measured[measured["what"].isin(list(STEPS))]
         by_dataset.append(measured.assign(judged=name))
     gains = pd.concat(by_dataset)
@@ -59,9 +58,17 @@ def draw_leads(rows: pd.DataFrame) -> Drawing:
     recorded = recorded[recorded["setting"].isin([suites.smallest_fit(recorded)])]
     for (network, dim), cell in recorded.groupby(["backbone", "dim"]):
         leads = {method: estimate(each) for method, each in cell.groupby("method")}
-        closest = lowest(leads)[1]
-        ends = {"value": closest.value, "low": closest.low, "high": closest.high}
-        numbers.append({"kind": "recorded", "network": network, "dim": dim, **ends})
+        _, closest = lowest(leads)
+        numbers.append(
+            {
+                "kind": "recorded",
+                "network": network,
+                "dim": dim,
+                "value": closest.value,
+                "low": closest.low,
+                "high": closest.high,
+            }
+        )
     columns = ["kind", "network", "dim", "value", "low", "high"]
     return whiskers(
         sized(pd.DataFrame(numbers, columns=columns)),

@@ -28,13 +28,15 @@ NETWORKS = table("zhang")["networks"]
 SCORES = {"spearman": "Spearman × 100", "accuracy": "accuracy × 100"}
 AUTOENCODER = "Autoencoder"
 TASKS = 3  # STS-B, TREC and SICK-E
-RANKS, DISTANCE = "ranks_behind_pca", "distance_from_pca"  # metrics of a whole curve
+# Metrics of a whole curve
+RANKS = "ranks_behind_pca"
+DISTANCE = "distance_from_pca"
 RANDOM = {"GRP", AUTOENCODER}
 """Methods with a draw of their own; the others give one answer, so one seed of theirs has no noise,
 but over folds, which are drawn.
 """
-WITHIN = ("inductive", "transductive")  # the paper's settings
-BETWEEN = "transductive − inductive"  # setting of the rows that compare the two
+WITHIN = ("inductive", "transductive")  # The paper's settings
+BETWEEN = "transductive − inductive"  # Setting of the rows that compare the two
 SETTINGS = (*WITHIN, "wiki")
 """What a reducer is fitted on: training sentences, those and the test sentences, or sentences of
 another kind.
@@ -43,18 +45,16 @@ another kind.
 
 def encoders_of(rows: pd.DataFrame) -> list[str]:
     """All encoders that have a score at full size, as they first appear."""
-    return [
-        str(name) for name in rows.loc[rows["method"] == FULL_SIZE, "backbone"].dropna().unique()
-    ]
+    full_rows = rows[rows["method"] == FULL_SIZE]
+    return [str(name) for name in full_rows["backbone"].dropna().unique()]
 
 
 def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
     """Full dim of an encoder, and its score there in points, averaged over seeds; an InputError
     without one.
     """
-    own = rows[
-        (rows["backbone"] == encoder) & (rows["method"] == FULL_SIZE) & rows["metric"].isin(SCORES)
-    ]
+    own = rows[(rows["backbone"] == encoder) & (rows["method"] == FULL_SIZE)]
+    own = own[own["metric"].isin(SCORES)]
     if own.empty:
         raise InputError(f"no full-size score of {encoder!r}: nothing to measure a loss against")
     return int(own["dim"].max()), 100 * float(own["value"].mean())
@@ -101,11 +101,7 @@ def role(
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """The measurements of rows; those of nothing drawn have no noise between seeds."""
-    return judge(
-        rules,
-        parsed(rows),
-        fixed=nothing_drawn,
-    )
+    return judge(rules, parsed(rows), fixed=nothing_drawn)
 
 
 def unmoved(
@@ -120,10 +116,17 @@ def unmoved(
     between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == f"{method} − {method}")]
     for encoder, own in between.groupby("backbone", sort=False):
         value = 100 * float(own["value"].abs().max())
-        fields: dict[str, Any] = {"seeds": int(own["seed"].nunique()), "margin": 0.0}
-        fields["what"] = what.format(encoder=encoder, n=len(own))
-        fields["network"] = str(encoder)
-        yield Measurement(claim, "sameness", value, value, value, **fields)
+        yield Measurement(
+            claim,
+            "sameness",
+            value,
+            value,
+            value,
+            margin=0.0,
+            what=what.format(encoder=encoder, n=len(own)),
+            network=str(encoder),
+            seeds=int(own["seed"].nunique()),
+        )
 
 
 def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
@@ -153,13 +156,16 @@ def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     kept = rows[rows["metric"] == RANKS]
     if kept.empty:
         return "", {}
-    # ranks of near equals can move one way only: the farther end of an interval counts on both
+    # Ranks of near equals can move one way only: the farther end of an interval counts on both
     # sides
-    reach = np.maximum(kept["value"] - kept["ci_low"], kept["ci_high"] - kept["value"])
-    kept = kept.assign(ci_low=kept["value"] - reach, ci_high=kept["value"] + reach)
+    value = kept["value"]
+    reach = np.maximum(value - kept["ci_low"], kept["ci_high"] - value)
+    kept = kept.assign(ci_low=value - reach, ci_high=value + reach)
     seen = max(kept["setting"].unique(), key=lambda names: names.count(", "))
-    own = kept[kept["setting"] == seen].groupby("method", sort=False)
-    return seen, together({str(name): scaled(estimate(cell), 0.01) for name, cell in own})
+    ranks = {}
+    for name, cell in kept[kept["setting"] == seen].groupby("method", sort=False):
+        ranks[str(name)] = scaled(estimate(cell), 0.01)
+    return seen, together(ranks)
 
 
 def over_tasks(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
@@ -168,8 +174,12 @@ def over_tasks(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     found = [ranks_behind(own) for _, own in kept.groupby("dataset", sort=False)]
     if len({seen for seen, _ in found}) != 1 or len(found) < TASKS:
         return "", {}
-    parts = {method: [at[method] for _, at in found] for method in found[0][1]}
-    return found[0][0], together({m: mean(own, same_items=False) for m, own in parts.items()})
+    seen, first = found[0]
+    means = {}
+    for method in first:
+        of_tasks = [at[method] for _, at in found]
+        means[method] = mean(of_tasks, same_items=False)
+    return seen, together(means)
 
 
 def first_of_five(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
@@ -201,7 +211,8 @@ def levelled(
         encoder = str(facts["encoder"])
         at = {method: lead(own, encoder, method, "inductive") for method in ZHANG_METHODS}
         ends = {max(leads, default=0) for leads in at.values()}
-        shared = set.intersection(*(set(leads) for leads in at.values())) - ends
+        everywhere = set.intersection(*(set(leads) for leads in at.values()))
+        shared = everywhere - ends
         below = [dim for dim in shared if dim <= facts["least"]]
         if not below:
             continue
@@ -220,13 +231,22 @@ def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[
     kept = rows[rows["metric"] == "smallest_eigenvalue"]
     for encoder, own in kept.groupby("backbone", sort=False):
         least = own.loc[own["value"].idxmin()]
-        # a share of 1e-12 of the largest is what rounding can do: in units of it, so that a table
+        # A share of 1e-12 of the largest is what rounding can do: in units of it, so that a table
         # shows it
-        value = float(np.sign(least["value"]) * np.log10(max(abs(least["value"]) / 1e-12, 1.0)))
-        fields: dict[str, Any] = {"network": str(encoder), "seeds": int(own["seed"].nunique())}
-        fields["what"] = what.format(encoder=encoder, **least[["method", "value"]])
-        fields["unit"] = "orders of magnitude"
-        yield Measurement(claim, "effect", value, value, value, direction=-1, **fields)
+        above_rounding = max(abs(least["value"]) / 1e-12, 1.0)
+        value = float(np.sign(least["value"]) * np.log10(above_rounding))
+        yield Measurement(
+            claim,
+            "effect",
+            value,
+            value,
+            value,
+            direction=-1,
+            unit="orders of magnitude",
+            what=what.format(encoder=encoder, **least[["method", "value"]]),
+            network=str(encoder),
+            seeds=int(own["seed"].nunique()),
+        )
 
 
 JUDGES = judges_of("zhang", vars(seconds), globals())
