@@ -151,12 +151,14 @@ def train_infersent(
     net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
     module = nn.ModuleDict({"net": net, "head": _classifier(net, config)}).to(device)
     first, second = ids[: len(pairs)], ids[len(pairs) :]
-    lengths = np.array([max(len(u), len(v)) for u, v in zip(first, second, strict=True)])
+    longer = map(max, map(len, first), map(len, second))
+    lengths = np.array(list(longer))
 
     def logits(rows: np.ndarray) -> Tensor:
         numbers, counts = padded([first[i] for i in rows] + [second[i] for i in rows])
         u, v = net(words[numbers.to(device)], counts).split(len(rows))
-        return module["head"](torch.cat([u, v, (u - v).abs(), u * v], dim=-1))  # (B, 4d)
+        features = torch.cat([u, v, (u - v).abs(), u * v], dim=-1)  # (B, 4d)
+        return module["head"](features)
 
     history, best = list[tuple[float, float, float]](), deepcopy(module.state_dict())
     optimiser = torch.optim.SGD(module.parameters(), lr=config.learning_rate)
@@ -223,7 +225,8 @@ def _classifier(net: BiLSTMMax, config: InferSentConfig) -> nn.Sequential:
     width = config.classifier_dim
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(config.seed, "infersent classifier"))
-        return nn.Sequential(nn.Linear(4 * net.dim, width), nn.Tanh(), nn.Linear(width, CLASSES))
+        hidden = nn.Linear(4 * net.dim, width)
+        return nn.Sequential(hidden, nn.Tanh(), nn.Linear(width, CLASSES))
 
 
 @torch.no_grad()
@@ -234,5 +237,5 @@ def _accuracy(
 ) -> float:
     """Share of some pairs that are classified rightly."""
     groups = np.array_split(rows, math.ceil(len(rows) / 256))
-    guesses = np.concatenate([logits(group).argmax(-1).cpu().numpy() for group in groups])
-    return float((guesses == labels[rows]).mean())
+    guesses = [logits(group).argmax(-1).cpu().numpy() for group in groups]
+    return float((np.concatenate(guesses) == labels[rows]).mean())

@@ -238,10 +238,11 @@ def drop_equal(texts: Sequence[str], positives: Sequence[str | None]) -> Positiv
     """The positives, None where one says nothing that its text does not: equal but for white space
     and case.
     """
-    pairs = zip(texts, positives, strict=True)
-    return tuple(
-        b if b and b.strip() and a.lower().split() != b.lower().split() else None for a, b in pairs
-    )
+    kept = []
+    for text, positive in zip(texts, positives, strict=True):
+        words = positive.lower().split() if positive else []
+        kept.append(positive if words and words != text.lower().split() else None)
+    return tuple(kept)
 
 
 def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Positives:
@@ -258,5 +259,6 @@ def token_overlap(a: str, b: str) -> float:
     """Share of the distinct words of two texts that are in both, case aside: 1 for the same words,
     0 for none.
     """
-    first, second = set(_TOKEN.findall(a.lower())), set(_TOKEN.findall(b.lower()))
+    first = set(_TOKEN.findall(a.lower()))
+    second = set(_TOKEN.findall(b.lower()))
     return len(first & second) / max(1, len(first | second))

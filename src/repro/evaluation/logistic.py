@@ -53,11 +53,13 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, se
     sets, k = len(folds), int(folds.max()) + 1
     fold = folds[:, None, :]  # (sets, 1, n)
     held = fold == np.arange(k)[None, :, None]  # (sets, k, n)
-    members = np.repeat(((fold >= 0) & ~held).reshape(sets * k, -1), len(penalties), axis=0)
+    learning = ((fold >= 0) & ~held).reshape(sets * k, -1)
+    members = np.repeat(learning, len(penalties), axis=0)
     models = fit_logistic(X, y, members, np.tile(penalties, sets * k))
     right = (models.predict(X) == y).reshape(sets, k, len(penalties), -1)
     # The dtype is named since a product of booleans would be summed by "or"
-    per_fold = np.einsum("skgn,skn->skg", right, held, dtype=np.float64) / held.sum(-1)[..., None]
+    counts = np.einsum("skgn,skn->skg", right, held, dtype=np.float64)
+    per_fold = counts / held.sum(-1)[..., None]
     return np.asarray(per_fold.mean(1))
 
 

@@ -76,7 +76,8 @@ def quantise(X: Any, book: Codebook) -> Codes:
     """Codes of embeddings X (n, d), one row each; numbers that float16 cannot hold are an error."""
     X = _fitting(X, book)
     if book.level in FLOATS:
-        largest, end = float(np.abs(X).max()), float(np.finfo(book.level).max)
+        largest = float(np.abs(X).max())
+        end = float(np.finfo(book.level).max)
         if largest > end:
             raise InputError(
                 f"X holds {largest:g}: {book.level} ends at {end:g}; scale the rows first"
@@ -84,9 +85,8 @@ def quantise(X: Any, book: Codebook) -> Codes:
         return np.ascontiguousarray(X, book.level)
     if book.level == "binary":
         return np.packbits(book.offset < X, axis=1)  # (n, ⌈d/8⌉), zeros at the end
-    codes = np.clip(np.rint((X - book.offset) / book.step), 0, 2 ** BITS[book.level] - 1).astype(
-        np.uint8
-    )
+    steps = np.rint((X - book.offset) / book.step)
+    codes = np.clip(steps, 0, 2 ** BITS[book.level] - 1).astype(np.uint8)
     if book.level == "int8":
         return codes
     codes = np.pad(codes, ((0, 0), (0, book.dim % 2)))
@@ -97,23 +97,23 @@ def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
     """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the
     mean.
     """
-    kind, width = (
-        (book.level, book.dim)
-        if book.level in FLOATS
-        else ("uint8", vector_bytes(book.dim, book.level))
-    )
+    if book.level in FLOATS:
+        kind, width = book.level, book.dim
+    else:
+        kind, width = "uint8", vector_bytes(book.dim, book.level)
     if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
         raise InputError(
             f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of "
-            f"{book.dim} dims are {kind}, "
-            f"{width} a row"
+            f"{book.dim} dims are {kind}, {width} a row"
         )
     if book.level in FLOATS:
         return codes.astype(np.float32)
     if book.level == "binary":
-        return np.unpackbits(codes, axis=1, count=book.dim) * np.float32(2) - np.float32(1)
+        bits = np.unpackbits(codes, axis=1, count=book.dim)
+        return bits * np.float32(2) - np.float32(1)
     if book.level == "int4":
-        codes = np.stack([codes >> 4, codes & 15], axis=2).reshape(len(codes), -1)[:, : book.dim]
+        halves = np.stack([codes >> 4, codes & 15], axis=2)
+        codes = halves.reshape(len(codes), -1)[:, : book.dim]
     return book.offset + book.step * codes.astype(np.float32)
 
 

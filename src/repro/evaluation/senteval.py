@@ -56,7 +56,8 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Rows, penalties: Array, seed
     sets, k = len(folds), int(folds.max()) + 1
     held = (folds[:, None, :] == np.arange(k)[:, None]).reshape(sets * k, -1)  # (sets · k, n)
     learn = np.repeat(folds >= 0, k, axis=0) & ~held
-    heads = fit_heads(X, *_targets(y, y), learn, held, np.tile(penalties, (sets * k, 1)), seed)
+    classes, target = _targets(y, y)
+    heads = fit_heads(X, classes, target, learn, held, np.tile(penalties, (sets * k, 1)), seed)
     return np.asarray(heads.accuracy.reshape(sets, k, -1).mean(1).round(4))
 
 
@@ -71,7 +72,8 @@ def fit_with_dev(
     """A head for each penalty and its accuracy on the dev set that ended its training."""
     learn = np.arange(len(y) + len(y_dev))[None] < len(y)
     classes, target = _targets(y, np.concatenate([y, y_dev]))
-    heads = fit_heads(np.vstack([X, X_dev]), classes, target, learn, ~learn, penalties[None], seed)
+    both = np.vstack([X, X_dev])
+    heads = fit_heads(both, classes, target, learn, ~learn, penalties[None], seed)
     return heads, heads.accuracy
 
 
@@ -108,9 +110,10 @@ def fit_heads(
     """
     features = with_intercept(X)
     fold = np.repeat(np.arange(len(learn)), penalties.shape[1])  # The fold of every head (K,)
-    rows, active = np.flatnonzero(learn.any(0)), np.arange(len(fold))
-    # (outputs, D + 1, K)
-    start = initial_head(seed, len(classes), X.shape[1])[..., None].repeat(len(fold), axis=2)
+    rows = np.flatnonzero(learn.any(0))
+    active = np.arange(len(fold))
+    head = initial_head(seed, len(classes), X.shape[1])  # (outputs, D + 1)
+    start = head[..., None].repeat(len(fold), axis=2)  # (outputs, D + 1, K)
     shared = bool(learn[:, rows].all())
     training = _Training(
         features,

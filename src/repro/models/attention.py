@@ -37,7 +37,7 @@ def decoder_attention(
     # Every token sees all that is not padding: what is added to attention scores
     if bidirectional:
         dtype = next(model.parameters()).dtype
-        # (B, 1, 1, T)
-        hidden = torch.where(full.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]
+        hidden = torch.where(full.bool(), 0.0, torch.finfo(dtype).min)
+        hidden = hidden.to(dtype)[:, None, None]  # (B, 1, 1, T)
         told["attention_mask"] = hidden.expand(-1, 1, full.shape[1], -1)  # (B, 1, T, T)
     return told

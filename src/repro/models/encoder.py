@@ -148,7 +148,8 @@ class SentenceEncoder(nn.Module):
         start = self._tokens_left_out()
         if self.pooling == AVG_FIRST_LAST:
             first, *states = self.backbone(ids, mask, [1, *wanted])
-            return [pool(((first + s) / 2)[:, start:], full[:, start:], "mean") for s in states]
+            averaged = [(first + s) / 2 for s in states]
+            return [pool(s[:, start:], full[:, start:], "mean") for s in averaged]
         states = self.backbone(ids, mask, wanted)
         return [pool(s[:, start:], full[:, start:], self.pooling) for s in states]
 

@@ -138,12 +138,15 @@ class Autoencoder(Reducer):
         # Shared by all sizes: they differ by nothing but their size
         rng = make_rng(self.seed, "autoencoder order")
         order = rng.permutation(len(X))
-        held = min(max(1, round(self.validation * len(X))), len(X) - 1) if self.validation else 0
-        with threads(1):  # the same weights, bit for bit, on any machine of its kind
-            rows, unseen = torch.from_numpy(X[order[held:]]), torch.from_numpy(X[order[:held]])
-            parameters = [
-                torch.tensor(part, requires_grad=True) for layer in layers for part in layer
-            ]
+        held = 0
+        if self.validation:
+            wanted = max(1, round(self.validation * len(X)))
+            held = min(wanted, len(X) - 1)
+        with threads(1):  # The same weights, bit for bit, on any machine of its kind
+            rows = torch.from_numpy(X[order[held:]])
+            unseen = torch.from_numpy(X[order[:held]])
+            parts = [part for layer in layers for part in layer]
+            parameters = [torch.tensor(part, requires_grad=True) for part in parts]
             adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
             losses: list[tuple[float, float]] = []
             best, kept = float("inf"), [p.detach().clone() for p in parameters]

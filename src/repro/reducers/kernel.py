@@ -94,19 +94,22 @@ class KPCA(Reducer):
         check_unequal(X)
         self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
         self.shift_ = 0.0
-        # distances do not move with the origin, and from the middle of the rows they lose least to
+        self.origin_ = np.zeros(X.shape[1])
+        # Distances do not move with the origin, and from the middle of the rows they lose least to
         # rounding
-        self.origin_ = X.mean(0, dtype=np.float64) if self.kernel == "rbf" else np.zeros(X.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):  # an error tells of it
+        if self.kernel == "rbf":
+            self.origin_ = X.mean(0, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # An error tells of it
             if self.kernel in ("cosine", "linear") and n > X.shape[1]:
                 return self._fit_columns(X, count)
             return self._fit_matrix(X, count)
 
     def _reduce(self, X: Array) -> Array:
         Y = self._scores(X)
-        if self.shift_:  # the kernel of equal rows is larger by the shift, that of others is not
-            known = self.rows_.find(X)
-            Y[known >= 0] += (self.shift_ * self.dual_[known[known >= 0]]).astype(np.float32)
+        if self.shift_:  # The kernel of equal rows is larger by the shift, that of others is not
+            places = self.rows_.find(X)
+            known = places >= 0
+            Y[known] += (self.shift_ * self.dual_[places[known]]).astype(np.float32)
         return Y
 
     @property
@@ -244,7 +247,8 @@ class KPCA(Reducer):
         start = 0.01 * rng.standard_normal((len(X), WIDTH))
         S, V = right_singular_vectors(X, min(WIDTH, *X.shape))
         rank = int((S / S[0] > 1e-6).sum())
-        start[:, :rank] += np.sqrt(len(X)) * (X @ V[:, :rank]) / S[:rank]
+        scores = X @ V[:, :rank]
+        start[:, :rank] += np.sqrt(len(X)) * scores / S[:rank]
         start[:, rank:] *= 100
         return start
 

@@ -37,7 +37,9 @@ def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
         return S[:count], orient(Vt[:count].T)
     # All of them: at these sizes faster than LAPACK's choice of some
     values, V = np.linalg.eigh(X.T @ X)
-    return np.sqrt(np.maximum(values[: -count - 1 : -1], 0.0)), orient(V[:, : -count - 1 : -1])
+    largest = slice(None, -count - 1, -1)  # Ascending as they come
+    S = np.sqrt(np.maximum(values[largest], 0.0))
+    return S, orient(V[:, largest])
 
 
 def shares(variances: Array, total: float) -> Array:

@@ -61,17 +61,16 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
         return indices
     centre = X.mean(0, dtype=np.float64)
     # Far from the origin, products would lose the distances
-    P, centred = X - centre, None if Q is None else Q - centre
-    longest = max(float(np.abs(Z).max(initial=0.0)) for Z in (P, centred) if Z is not None)
+    P = X - centre
+    centred = None if Q is None else Q - centre
+    both = [P] if centred is None else [P, centred]
+    longest = max(float(np.abs(Z).max(initial=0.0)) for Z in both)
     if longest > OVERFLOW:
         raise InputError(
             f"rows reach {longest:.0e} from their mean: squares overflow; divide X by "
             "its largest entry"
         )
-    size = (
-        max(float(square_norms(Z).max(initial=0.0)) for Z in (P, centred) if Z is not None) ** 0.5
-        or 1.0
-    )
+    size = max(float(square_norms(Z).max(initial=0.0)) for Z in both) ** 0.5 or 1.0
     offset = float(np.linalg.norm(centre))
     halves = square_norms(P) / 2
     left = np.arange(len(queries))

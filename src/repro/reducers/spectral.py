@@ -31,10 +31,11 @@ def orient(V: Array) -> Array:
     several tie).
     """
     size = np.abs(V)
-    # entries within rounding of the largest count as tied, so that the choice does not hang on the
+    # Entries within rounding of the largest count as tied, so that the choice does not hang on the
     # last bit
     largest = np.argmax(size >= size.max(0) * (1 - 1e-9), axis=0)
-    return np.asarray(V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0))
+    signs = np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0)
+    return np.asarray(V * signs)
 
 
 def top_eigenpairs(B: Array, count: int) -> tuple[Array, Array]:
@@ -211,7 +212,8 @@ def block_lanczos(
     """
     n, width = start.shape
     most = min(width * -(-most // width), n - 1 - width)
-    basis, projected = np.empty((n, most), start.dtype, order="F"), np.zeros((most, most))
+    basis = np.empty((n, most), start.dtype, order="F")
+    projected = np.zeros((most, most))
     with progress_bar(total=most, desc="eigenvectors", show=progress) as bar:
         step = _orthogonal(basis, 0, start)
         for size in range(width, most + 1, width):
@@ -229,14 +231,13 @@ def block_lanczos(
                 driver="evd",
                 check_finite=False,
             )
-            values, S = values[: -count - more - 1 : -1], S[:, : -count - more - 1 : -1]
+            largest = slice(None, -count - more - 1, -1)  # Ascending as they come
+            values, S = values[largest], S[:, largest]
             residuals = np.linalg.norm(step[2] @ S[-width:], axis=0)[:count]
             if (residuals <= close(values[:count])).all():
-                return (
-                    None
-                    if hides(values[:count], width)
-                    else (values, basis[:, :size] @ S.astype(start.dtype))
-                )
+                if hides(values[:count], width):
+                    return None
+                return values, basis[:, :size] @ S.astype(start.dtype)
     return None
 
 
@@ -244,8 +245,10 @@ def _orthogonal(basis: Array, size: int, Z: Array) -> tuple[Array, Array, Array]
     """Z (n, WIDTH) as Q·R, orthogonal to the constant and the first `size` columns, plus basis · C:
     Q, C and R.
     """
-    C, R, left = np.zeros((size, Z.shape[1])), np.eye(Z.shape[1]), 2
-    for _ in range(8):  # once loses orthogonality, twice is enough (Parlett, 1980)
+    C = np.zeros((size, Z.shape[1]))
+    R = np.eye(Z.shape[1])
+    left = 2
+    for _ in range(8):  # Once loses orthogonality, twice is enough (Parlett, 1980)
         Z = Z - Z.mean(0)
         part = basis[:, :size].T @ Z
         Z -= basis[:, :size] @ part

@@ -177,7 +177,8 @@ def looks(names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
     others has.
     """
     taken = {ALWAYS.get(name) for name in names}
-    free = iter(sorted(range(len(PALETTE) + len(names)), key=lambda i: i % len(PALETTE) in taken))
+    places = range(len(PALETTE) + len(names))
+    free = iter(sorted(places, key=lambda place: place % len(PALETTE) in taken))
     return {name: look(ALWAYS[name] if name in ALWAYS else next(free)) for name in names}
 
 

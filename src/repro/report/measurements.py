@@ -76,7 +76,8 @@ def trend(
     paper: float | None = None,
 ) -> Measurement:
     """Kendall's τ_b of numbers over their dims, one ranking per seed."""
-    e = seeds.of_parts(list(at.values()), partial(seeds.kendall, np.array(list(at), float)))
+    dims = np.array(list(at), float)
+    e = seeds.of_parts(list(at.values()), partial(seeds.kendall, dims))
     return effect(
         claim,
         e,

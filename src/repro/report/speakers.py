@@ -157,7 +157,8 @@ def full_score(rows: pd.DataFrame) -> float | None:
 
     What was mended after training, by a flow or a mapping, says nothing of the network.
     """
-    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb") & rows["dim"].notna()]
+    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
+    own = own[own["dim"].notna()]
     own = own[~own["setting"].fillna("").str.startswith("dev")]
     own = own[(own["dim"] == own["dim"].max()) & ~own["method"].str.contains(MENDED)]
     means = own.groupby(["method", "readout", "layer"], dropna=False)["value"].mean()
@@ -198,15 +199,14 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
     """
     everyone = [str(name) for name in rows["backbone"].dropna().unique()]
     generated = (rows["data_source"] == "microworld").any()
-    # a page without STS-B says nothing of its networks' scores there, but recorded ones do
-    scored = (
-        pd.concat([rows, recorded_rows("sbertlp_table1")])
-        if (rows["dataset"] != "stsb").all()
-        else rows
-    )
+    scored = rows
+    # A page without STS-B says nothing of its networks' scores there, but recorded ones do
+    if (rows["dataset"] != "stsb").all():
+        scored = pd.concat([rows, recorded_rows("sbertlp_table1")])
     scores = {name: full_score(scored[scored["backbone"] == name]) for name in everyone}
     known = Known(rows, scores)
-    protocol = str(rows["experiment"].dropna().iloc[0]) if rows["experiment"].notna().any() else ""
+    experiments = rows["experiment"].dropna()
+    protocol = str(experiments.iloc[0]) if len(experiments) else ""
     # Folds of all items are judged by what the others teach; the papers have a test split
     another = "protocol" in experiment_of(protocol) or protocol.endswith("_folds")
     whole = []
@@ -215,10 +215,8 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         speakers = network.split(", ")
         # By us; the paper's own training is its profile's
-        smaller = (
-            record["trained"]
-            and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
-        )
+        profiles = rows.loc[rows["backbone"].isin(speakers), "profile"]
+        smaller = record["trained"] and (profiles != "paper").any()
         of_paper = set(short_names(network)) <= set(record["own"])
         other_protocol = another or "protocol" in record
         same = bool(network) and of_paper and not (smaller or other_protocol)
@@ -257,10 +255,10 @@ def full_size_scores() -> dict[str, float]:
     """Spearman × 100 on STS-B's test pairs at full size, of recorded networks and TF-IDF, by what
     readers are shown.
     """
-    frames = [recorded_rows("proposal_baselines"), recorded_rows("sbertlp_table1")]
-    rows = pd.concat([f[(f["dataset"] == "stsb") & (f["metric"] == "spearman")] for f in frames])
-    rows = rows[
-        (rows["setting"].fillna("") == "") & ~rows["backbone"].isin(set(BASELINES) - {"tfidf"})
-    ]
-    said = names(rows)
-    return (100 * rows.groupby(rows["method"].map(said), sort=False)["value"].first()).to_dict()
+    rows = pd.concat([recorded_rows("proposal_baselines"), recorded_rows("sbertlp_table1")])
+    rows = rows[(rows["dataset"] == "stsb") & (rows["metric"] == "spearman")]
+    others = set(BASELINES) - {"tfidf"}
+    rows = rows[(rows["setting"].fillna("") == "") & ~rows["backbone"].isin(others)]
+    shown = rows["method"].map(names(rows))
+    scores = rows.groupby(shown, sort=False)["value"].first()
+    return (100 * scores).to_dict()

@@ -220,10 +220,11 @@ def answer(m: Measurement) -> Answer:
         )
     # A printed size says which side of the null is claimed
     towards = 0.0 if m.paper is None else m.paper - m.null
-    low, null, high = (
-        (m.low, m.null, m.high) if (towards or m.direction) > 0 else (-m.high, -m.null, -m.low)
-    )
-    if high <= null:  # an end that is the null is a tie without noise: no effect
+    if (towards or m.direction) > 0:
+        low, null, high = m.low, m.null, m.high
+    else:
+        low, null, high = -m.high, -m.null, -m.low
+    if high <= null:  # An end that is the null is a tie without noise: no effect
         return "no"
     return "yes" if low > null else "open"
 

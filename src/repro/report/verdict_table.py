@@ -159,14 +159,16 @@ def whisker(part: pd.Series) -> str:
     if part["extreme"] and part["test"] == "sameness":  # How far it may be either way
         low, high = min(low, -high), max(high, -low)
     numbers = [value - null, paper - null, 1e-9]
-    near = np.nanmax(np.abs([*numbers, np.nanmin(np.abs([low - null, high - null, inf]))]))
+    nearer_end = np.nanmin(np.abs([low - null, high - null, inf]))
+    near = np.nanmax(np.abs([*numbers, nearer_end]))
     near = min(near, WIDEST * np.nanmax(np.abs(numbers)))
     far = np.nanmax(np.abs([low - null, high - null, near]))
     reach = min(far, WIDEST * near)
-    x = {
-        name: 60 + 54 * float(np.clip((number - null) / reach, -1, 1))
-        for name, number in (("value", value), ("low", low), ("high", high), ("paper", paper))
-    }
+    drawn = {"value": value, "low": low, "high": high, "paper": paper}
+    x = {}
+    for name, number in drawn.items():
+        share = float(np.clip((number - null) / reach, -1, 1))
+        x[name] = 60 + 54 * share
     line = "" if isnan(low) else f'<path d="M{x["low"]:.1f} 8H{x["high"]:.1f}" stroke-width="2"/>'
     left = '<path class="cut" d="M11 4L6 8L11 12" fill="none"/>' if low - null < -reach else ""
     right = '<path class="cut" d="M109 4L114 8L109 12" fill="none"/>' if high - null > reach else ""

@@ -265,6 +265,8 @@ def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:
     """The training loss as (step, mean over a window), short enough for a model card."""
     losses = np.asarray(history.losses)
     window = max(1, len(losses) // points)
-    return [
-        (i + window, float(losses[i : i + window].mean())) for i in range(0, len(losses), window)
-    ]
+    curve = []
+    for start in range(0, len(losses), window):
+        stop = start + window
+        curve.append((stop, float(losses[start:stop].mean())))
+    return curve

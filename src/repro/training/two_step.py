@@ -98,9 +98,9 @@ def dropout_views(
         for start in range(0, len(order), BATCH):
             rows = order[start : start + BATCH]
             torch.manual_seed(derive_seed(seed, "dropout view", view, start))
-            out[view, rows] = (
-                encoder.pooled(*encoder.padded([ids[i] for i in rows]))[0].float().cpu().numpy()
-            )
+            tokens, mask = encoder.padded([ids[i] for i in rows])
+            (states,) = encoder.pooled(tokens, mask)
+            out[view, rows] = states.float().cpu().numpy()
     encoder.train(was_training)
     return out
 
@@ -186,10 +186,13 @@ class _Bank:
         steps: int,
         dev_score: PoolerScore,
     ) -> None:
-        self.template, self.config, self.steps, self.dev_score = start, config, steps, dev_score
+        self.template = start
+        self.config = config
+        self.steps = steps
+        self.dev_score = dev_score
         count = len(config.learning_rates)
         self.rates = torch.tensor(config.learning_rates).to(start.linear.weight.device)
-        stacked = [p.detach().unsqueeze(0).repeat(count, *[1] * p.ndim) for p in start.parameters()]
+        stacked = [torch.stack([p.detach()] * count) for p in start.parameters()]
         self.first = [torch.zeros_like(p) for p in stacked]
         self.second = [torch.zeros_like(p) for p in stacked]
         self.best = [start] * count
@@ -219,7 +222,8 @@ class _Bank:
                 f"step 2, dim {self.template.dim}: the loss is not finite at step {step}"
             )
         gradients = torch.autograd.grad(total, self.parameters)
-        norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients]).norm(dim=0)  # (rates,)
+        of_each = torch.stack([g.flatten(1).norm(dim=1) for g in gradients])
+        norms = of_each.norm(dim=0)  # (rates,)
         scale = ((self.config.clip_norm or float("inf")) / (norms + 1e-6)).clamp(max=1.0)
         rate = self.rates * (self.steps - step) / self.steps  # Linear decay
         with torch.no_grad():
@@ -228,7 +232,8 @@ class _Bank:
                 g = g * scale.view(shape)
                 m.lerp_(g, 0.1)
                 v.lerp_(g.square(), 0.001)
-                m_hat, v_hat = m / (1 - 0.9 ** (step + 1)), v / (1 - 0.999 ** (step + 1))
+                m_hat = m / (1 - 0.9 ** (step + 1))
+                v_hat = v / (1 - 0.999 ** (step + 1))
                 p -= rate.view(shape) * m_hat / (v_hat.sqrt() + 1e-8)
 
     def check(self, step: int) -> None:

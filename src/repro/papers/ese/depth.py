@@ -113,29 +113,28 @@ def score_lines(
     whole = set(sets) == set(SEVEN_SETS)
     weights = shared_weights(sets, resamples=resamples, seed=seed) if whole else {}
     for name, pairs in progress_bar(sets.items(), desc="scoring", show=True):
-        cosines = np.array(
-            [
-                [
-                    prefix_cosines(table.at(i)[pairs.texts1], table.at(i)[pairs.texts2], sizes)
-                    for i in layers
-                ]
-                for table in tables
-            ]
-        )  # (lines, layers, dims, pairs)
+        of_lines = []
+        for table in tables:
+            states = [table.at(layer) for layer in layers]
+            of_layers = [prefix_cosines(X[pairs.texts1], X[pairs.texts2], sizes) for X in states]
+            of_lines.append(of_layers)
+        cosines = np.array(of_lines)  # (lines, layers, dims, pairs)
         draw = partial(spearman_draws, gold=pairs.scores, subsets=pairs.subsets, seed=seed)
-        value, draws = (
-            np.full(cosines.shape[:3], np.nan),
-            np.full((resamples, *cosines.shape[:3]), np.nan),
-        )
-        above, shape = list(cosines[:, 1:].reshape(-1, len(pairs))), cosines[:, 1:].shape[:3]
+        value = np.full(cosines.shape[:3], np.nan)
+        draws = np.full((resamples, *cosines.shape[:3]), np.nan)
+        above = cosines[:, 1:]
+        shape = above.shape[:3]
+        predictions = list(above.reshape(-1, len(pairs)))
         if whole:
-            drawn = spearman_with(weights[name], above, pairs.scores)
+            drawn = spearman_with(weights[name], predictions, pairs.scores)
         else:
-            drawn = draw(above, resamples=resamples)
-        value[:, 1:], draws[:, :, 1:] = drawn.value.reshape(shape), drawn.draws.reshape(-1, *shape)
-        # Under `cls` pooling it is one constant vector
-        for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):
-            value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1).value[0]
+            drawn = draw(predictions, resamples=resamples)
+        value[:, 1:] = drawn.value.reshape(shape)
+        draws[:, :, 1:] = drawn.draws.reshape(-1, *shape)
+        # Under `cls` pooling layer 0 is one constant vector
+        for line, dim in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):
+            lowest = draw([cosines[line, 0, dim]], resamples=1)
+            value[line, 0, dim] = lowest.value[0]
         scores[name] = Resampled(value, draws, len(pairs))
     if whole:
         scores[AVERAGE] = Resampled.averaged([*scores.values()])

@@ -100,22 +100,31 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
     (training, reduction or open), estimate. The trained projection is ahead of all where it is
     ahead of each, and behind as soon as it is behind one, by joint intervals.
     """
-    own = rows[
-        rows["metric"].str.endswith("_lead")
-        & rows["method"].str.startswith(f"{TRAINED_PROJECTION} − ")
-    ]
+    own = rows[rows["metric"].str.endswith("_lead")]
+    own = own[own["method"].str.startswith(f"{TRAINED_PROJECTION} − ")]
     own = own.assign(over=own["method"].str.removeprefix(f"{TRAINED_PROJECTION} − "))
     own = own[~own["over"].isin([FULL_SIZE, TWO_STEP_PROJECTION, BEST_REDUCED])]
-    own, lines = in_task_order(own.sort_values("dim", kind="stable")), []
+    own = in_task_order(own.sort_values("dim", kind="stable"))
+    lines = []
     for (dataset, dim), cell in own.groupby(["dataset", "dim"], sort=False):
         at = {str(over): estimate(seeds) for over, seeds in cell.groupby("over", sort=False)}
         closest, e = lowest(at)
         ahead = "training" if e.low > 0 else "reduction" if e.high < 0 else "open"
-        lines.append((str(dataset), int(dim), closest, e.value, e.low, e.high, e.seeds, ahead, e))
-    return pd.DataFrame(
-        lines,
-        columns=["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead", "estimate"],
-    )
+        lines.append(
+            {
+                "dataset": str(dataset),
+                "dim": int(dim),
+                "over": closest,
+                "value": e.value,
+                "low": e.low,
+                "high": e.high,
+                "seeds": e.seeds,
+                "ahead": ahead,
+                "estimate": e,
+            }
+        )
+    columns = ["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead", "estimate"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def trained_or_reduced(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:

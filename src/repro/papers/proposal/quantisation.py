@@ -172,7 +172,8 @@ class Bench:
             rank = {document: i + 1 for i, document in enumerate(documents_found)}
             judged = self.questions.qrels.get(query, {})
             # What is not on the shortlist stands behind all documents
-            ranks = [(rank.get(d, len(documents)), gain) for d, gain in judged.items() if gain > 0]
+            last = len(documents)
+            ranks = [(rank.get(d, last), gain) for d, gain in judged.items() if gain > 0]
             if ranks:
                 ranked.append(np.array(sorted(ranks), float))
         scored = Retrieved(np.arange(len(ranked)), tuple(ranked), found[:, 0])
@@ -182,9 +183,8 @@ class Bench:
         """Share of the ten nearest by full floats that are among the k nearest of C to Q, by
         sentence.
         """
-        return np.array(
-            [np.isin(a, b).mean() for a, b in zip(self.truth, self.nearest(C, Q, k), strict=True)]
-        )
+        pairs = zip(self.truth, self.nearest(C, Q, k), strict=True)
+        return np.array([np.isin(true, found).mean() for true, found in pairs])
 
     @cached_property
     def truth(self) -> Rows:
@@ -193,8 +193,9 @@ class Bench:
 
     def nearest(self, C: Array, Q: Array, k: int) -> Rows:
         """The k nearest sentences of each that is asked for; all where there are fewer."""
-        k = min(k, len(self.at["sentences"]) - 1)
-        top = top_documents(Q[self.at["sentences"]][self.asked], C[self.at["sentences"]], k + 1)
+        sentences = self.at["sentences"]
+        k = min(k, len(sentences) - 1)
+        top = top_documents(Q[sentences][self.asked], C[sentences], k + 1)
         # A sentence is no neighbour of itself; where ties put others before it, the last goes
         # instead
         pairs = zip(top, self.asked, strict=True)
@@ -208,10 +209,8 @@ class Bench:
         for dim in dims:
             Z = fitted.prefix(Y, dim).astype(np.float64)
             if reducer == ROTATED:
-                Z = (
-                    Z
-                    @ np.linalg.qr(make_rng(self.seed, "rotation", dim).normal(size=(dim, dim)))[0]
-                )
+                normal = make_rng(self.seed, "rotation", dim).normal(size=(dim, dim))
+                Z = Z @ np.linalg.qr(normal).Q
             yield dim, unit_rows(Z)
 
 

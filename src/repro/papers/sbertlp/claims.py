@@ -125,7 +125,8 @@ def turned(
     lead = 100 * (cosine["pair 1"] - cosine["pair 0"]) if len(cosine) else pd.Series(dtype=float)
     for method in [name for name in lead.index if lp(name) in lead.index]:
         said = what.format(network=network_of(rows, method))
-        e = Estimate({0: float(lead[lp(method)])}, random=not fixed(kept[kept["method"] == method]))
+        is_fixed = fixed(kept[kept["method"] == method])
+        e = Estimate({0: float(lead[lp(method)])}, random=not is_fixed)
         unmet = premise if lead[method] > 0 else ""
         yield effect(claim, e, said, network=networks(rows, [method]), unmet=unmet)
 
@@ -165,8 +166,9 @@ def share_won(at: Scores, ours: Sequence[str]) -> Estimate:
 
     def won(scores: Floats) -> Floats:
         best = scores.reshape(*scores.shape[:-1], -1, sets)
-        first, second = best[..., : len(ours), :].max(-2), best[..., len(ours) :, :].max(-2)
-        return 100 * (first > second).mean(-1)
+        our_best = best[..., : len(ours), :].max(-2)
+        their_best = best[..., len(ours) :, :].max(-2)
+        return 100 * (our_best > their_best).mean(-1)
 
     return of_parts(parts, won)
 
@@ -207,7 +209,8 @@ def sets_led(
     leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in cells]
     if not leads:
         at = scores_of(rows, [METRICS[table]], SUITES[table])
-        leads = [a - b for a, b in zip(at.get(lp(method), ()), at.get(rival, ()), strict=False)]
+        pairs = zip(at.get(lp(method), ()), at.get(rival, ()), strict=False)
+        leads = [mapped - other for mapped, other in pairs]
     if len(leads) == len(SUITES[table]):
         share = of_parts(
             leads,

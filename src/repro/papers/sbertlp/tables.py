@@ -134,8 +134,8 @@ def beside_the_paper(
 def named(table: pd.DataFrame, printed: pd.DataFrame, *ours: pd.DataFrame) -> pd.DataFrame:
     """A table with a column `line` as the paper's lines and the networks that stand there here."""
     here = table["line"].map(names_of_lines(*ours)).fillna("not at hand")
-    # It names no setting
-    line = table["line"].str.split(", ").str[0].where(table["line"].isin(printed["line"]), "–")
+    without_setting = table["line"].str.split(", ").str[0]
+    line = without_setting.where(table["line"].isin(printed["line"]), "–")
     table = table.assign(line=line).rename(columns={"line": "in the paper"})
     table.insert(1, "here", here)
     return table
@@ -226,7 +226,7 @@ def draw_gains(
     networks = {method: network_of(rows, method) for method in both["method"].unique()}
     names = sorted(both[by].unique(), key=AVERAGE.__eq__)
     settings = list(ours["setting"].unique())
-    height = 1.1 + min(2.3 * len(networks), 6.0)  # a taller one is shown smaller
+    height = 1.1 + min(2.3 * len(networks), 6.0)  # A taller one is shown smaller
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
@@ -234,9 +234,11 @@ def draw_gains(
         panel.plot(own[by].map(names.index), 100 * own["value"], **figures.PRINTED)
         for i, setting in enumerate(settings):
             own = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
-            x = [names.index(name) + 0.2 * (i - (len(settings) - 1) / 2) for name in own.groups]
+            beside = 0.2 * (i - (len(settings) - 1) / 2)
+            x = [names.index(name) + beside for name in own.groups]
             gained = [over_runs(cell) for _, cell in own]
-            value, low, high = 100 * np.array([[e.value, e.low, e.high] for e in gained]).T
+            points = np.array([[e.value, e.low, e.high] for e in gained])
+            value, low, high = 100 * points.T
             reach = [value - low, high - value]
             panel.errorbar(
                 x,

@@ -17,7 +17,7 @@ from repro.report.curves import curves
 from repro.report.figures import GREY, WIDTH, Drawing, NothingToDraw, dim_axis, drawing
 from repro.report.tables import MISSING, interval, mean, wide
 
-TOLERANCE = 1.0  # per cent of the full-size score that a size may lose and still count as enough
+TOLERANCE = 1.0  # Per cent of the full-size score that a size may lose and still count as enough
 ORDER = (*ZHANG_METHODS, TRUNCATE)
 
 
@@ -28,7 +28,8 @@ def loss(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[in
     a small part of it.
     """
     _, full = full_size(rows, encoder)
-    return {d: scaled(e, -100 / full) for d, e in lead(rows, encoder, method, setting).items()}
+    leads = lead(rows, encoder, method, setting)
+    return {d: scaled(e, -100 / full) for d, e in leads.items()}
 
 
 def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -41,15 +42,15 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             full, _ = full_size(frame, encoder)
             for setting in SETTINGS:
                 at = loss(frame, encoder, "PCA", setting)
-                if at := {d: e for d, e in at.items() if 0.5**1.5 <= d / full <= 0.5**0.5}:
-                    d = min(at, key=lambda d: abs(d - full / 2))
-                    # No −0.00
-                    value, low, high = (
-                        round(x, 2) + 0.0 for x in (at[d].value, at[d].low, at[d].high)
-                    )
-                    said = {"paper": "at most 1" if setting in WITHIN else MISSING}
-                    said[kind] = f"{value:.2f} [{low:.2f}, {high:.2f}]"
-                    lines += [(encoder, f"{d} of {full}", setting, *item) for item in said.items()]
+                near_half = [d for d in at if 0.5**1.5 <= d / full <= 0.5**0.5]
+                if not near_half:
+                    continue
+                d = min(near_half, key=lambda d: abs(d - full / 2))
+                ends = at[d].value, at[d].low, at[d].high
+                value, low, high = (round(end, 2) + 0.0 for end in ends)  # No −0.00
+                said = {"paper": "at most 1" if setting in WITHIN else MISSING}
+                said[kind] = f"{value:.2f} [{low:.2f}, {high:.2f}]"
+                lines += [(encoder, f"{d} of {full}", setting, *item) for item in said.items()]
     frame = pd.DataFrame(lines, columns=["encoder", "dims", "setting", "kind", "value"])
     orders = {"setting": SETTINGS, "kind": ("paper", *rows)}
     table = wide(
@@ -139,7 +140,8 @@ def roughness_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Roughness in points per encoder, setting and method: recorded a mean over seeds, live with
     its interval.
     """
-    joined = pd.concat([frame.assign(kind=kind) for kind, frame in rows.items()], ignore_index=True)
+    frames = [frame.assign(kind=kind) for kind, frame in rows.items()]
+    joined = pd.concat(frames, ignore_index=True)
     return wide(
         joined[joined["metric"] == "roughness"],
         ["backbone", "setting", "method"],
@@ -157,10 +159,10 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     stands at half the dims, and a dashed one at what the majority class gives, where that is near.
     """
     rows = rows[rows["metric"].isin(SCORES)]
-    drawn = rows[rows["method"].isin(ORDER) & ~rows["setting"].fillna("").str.contains(",")].dropna(
-        subset="dim"
-    )
-    encoders, settings = (list(dict.fromkeys(drawn[column])) for column in ("backbone", "setting"))
+    of_one_setting = ~rows["setting"].fillna("").str.contains(",")
+    drawn = rows[rows["method"].isin(ORDER) & of_one_setting].dropna(subset="dim")
+    encoders = list(dict.fromkeys(drawn["backbone"]))
+    settings = list(dict.fromkeys(drawn["setting"]))
     for lacking in set(encoders) - set(encoders_of(rows)):
         raise NothingToDraw(f"{lacking!r} has no score at full size to compare with")
     place = {name: i for names in (ORDER, (*encoders, *settings)) for i, name in enumerate(names)}
