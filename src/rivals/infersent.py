@@ -151,14 +151,12 @@ def train_infersent(
     net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
     module = nn.ModuleDict({"net": net, "head": _classifier(net, config)}).to(device)
     first, second = ids[: len(pairs)], ids[len(pairs) :]
-    longer = map(max, map(len, first), map(len, second))
-    lengths = np.array(list(longer))
+    lengths = np.array([len(own) for own in ids]).reshape(2, -1).max(axis=0)  # Of the longer side
 
     def logits(rows: np.ndarray) -> Tensor:
         numbers, counts = padded([first[i] for i in rows] + [second[i] for i in rows])
         u, v = net(words[numbers.to(device)], counts).split(len(rows))
-        features = torch.cat([u, v, (u - v).abs(), u * v], dim=-1)  # (B, 4d)
-        return module["head"](features)
+        return module["head"](torch.cat([u, v, (u - v).abs(), u * v], dim=-1))
 
     history, best = list[tuple[float, float, float]](), deepcopy(module.state_dict())
     optimiser = torch.optim.SGD(module.parameters(), lr=config.learning_rate)
