@@ -15,6 +15,7 @@ from repro.evaluation.seeds import (
     Estimate,
     error_of_mean,
     estimate,
+    items_needed,
     kendall,
     mean,
     of_parts,
@@ -107,6 +108,13 @@ def test_more_seeds_do_not_make_up_for_few_items():
     assert seeds_needed(0.0, 0.1, 1.0) == FEWEST_SEEDS
     assert seeds_needed(10.0, 0.0, 1.0) > 200
     assert 100 < seeds_needed(4.0, 0.0, 1.0) <= 200
+
+
+@pytest.mark.parametrize(("item_error", "size", "cells"), [(1.0, 1.0, 1), (2.0, 0.5, 6)])
+def test_so_many_times_the_items_are_just_enough(item_error, size, cells):
+    times = items_needed(item_error, size, cells)
+    assert seeds_needed(0.1, item_error / np.sqrt(0.9 * times), size, cells) is None
+    assert seeds_needed(0.1, item_error / np.sqrt(1.1 * times), size, cells) is not None
 
 
 def test_variances_over_seeds_and_items_add_with_the_freedom_of_the_seeds():

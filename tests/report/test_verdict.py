@@ -101,7 +101,7 @@ SILENT = [
     (
         Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, item_error=1.0),
         "cannot tell",
-        "items too few",
+        "items too few to see an effect of 1: 7.9 times as many",  # (1.96 + 0.84)²
     ),
     (Measurement("X", "effect", 1, -1, 3, seeds=30, seed_sd=1.0), "cannot tell", "enough seeds"),
     (
@@ -123,7 +123,7 @@ SILENT = [
     (
         Measurement("X", "ratio", 1.02, 0.4, 2.6, null=1.0),
         "cannot tell",
-        "items too few to see a factor of 2",
+        "items too few to see a factor of 2: 3.8 times as many",
     ),
     (
         Measurement("X", "effect", -1, -1.9, -0.1, seed_sd=0.0, parts=4),

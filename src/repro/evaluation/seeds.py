@@ -71,6 +71,14 @@ def seeds_needed(
     return max(least, MOST_SEEDS + 1)
 
 
+def items_needed(item_error: float, size: float, cells: int = 1, power: float = POWER) -> float:
+    """How many times the items it takes to see an effect, `size` away from the null, in a share
+    `power` of cases, however many seeds there are.
+    """
+    least = size / (reach(inf, cells) + float(ndtri(power)))  # Error with which it is seen
+    return (item_error / least) ** 2
+
+
 def kendall(sizes: Floats, values: Floats) -> Floats:
     """Kendall's τ_b of values (…, C) with sizes (C,), from −1 (falls throughout) to 1; NaN where
     one does not vary.

@@ -6,7 +6,7 @@ wins.
 """
 
 from dataclasses import dataclass, replace
-from math import hypot, inf, isnan, log2, log10, nan, sqrt
+from math import ceil, hypot, inf, isnan, log2, log10, nan, sqrt
 from typing import Literal
 
 from scipy.special import ndtri, stdtrit
@@ -313,18 +313,15 @@ def remedy(m: Measurement) -> str:
         size = SEEN[m.test]
     else:
         size = abs(log2(m.paper / m.null)) if m.test == "ratio" else abs(m.paper - m.null)
-    # sameness is bounded on both sides: each may fail in half of the cases that fail
-    needed = seeds.seeds_needed(
-        m.seed_sd,
-        m.item_error,
-        size,
-        m.cells,
-        0.9 if m.test == "sameness" else seeds.POWER,
-    )
+    # Sameness is bounded on both sides: each may fail in half of the cases that fail
+    power = 0.9 if m.test == "sameness" else seeds.POWER
+    needed = seeds.seeds_needed(m.seed_sd, m.item_error, size, m.cells, power)
     difference = f"a factor of {2**size:.3g}" if m.test == "ratio" else f"an effect of {size:.3g}"
     seen = f"to see {difference}"
     if needed is None:
-        return f"items too few {seen}"
+        times = ceil(10 * seeds.items_needed(m.item_error, size, m.cells, power)) / 10
+        many = f"{times:.1f}" if times < 10 else f"{times:,.0f}"
+        return f"items too few {seen}: {many} times as many"
     if m.seed_sd == 0 or needed <= m.seeds:
         return (
             f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
