@@ -65,9 +65,8 @@ def ratio_of(a: Seconds, b: Seconds) -> Interval:
     """
     logs = np.log(a / b)
     value = float(np.exp(logs.mean()))
-    half = (
-        t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
-        if len(logs) > 1
-        else np.nan
-    )
+    half = np.nan
+    if len(logs) > 1:
+        error = logs.std(ddof=1) / np.sqrt(len(logs))
+        half = t.ppf(0.975, len(logs) - 1) * error
     return Interval(value, value * float(np.exp(-half)), value * float(np.exp(half)))

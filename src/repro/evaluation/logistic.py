@@ -111,10 +111,9 @@ def fit_logistic(
     objective = _objective(features, target, share, decay, outputs)
     # Mean curvature of the loss at the start: p(1 - p) of equal class probabilities
     curvature = (1 / len(classes)) * (1 - 1 / len(classes))
-    # (K, D + 1)
-    diagonal = (
-        curvature * np.r_[variances, 1.0] + np.r_[np.ones_like(variances), 0.0] * decay[:, None]
-    )
+    of_loss = curvature * np.r_[variances, 1.0]  # (D + 1,), the intercept last
+    decaying = np.r_[np.ones_like(variances), 0.0]
+    diagonal = of_loss + decaying * decay[:, None]  # (K, D + 1)
     inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
     turned = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
     slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # Back to the features as given
@@ -129,9 +128,8 @@ def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
     mean = X.mean(0, dtype=np.float64)
     centred = X - mean
     wide = len(X) < X.shape[1]
-    values, vectors = np.linalg.eigh(
-        (centred @ centred.T if wide else centred.T @ centred) / len(X)
-    )
+    gram = centred @ centred.T if wide else centred.T @ centred
+    values, vectors = np.linalg.eigh(gram / len(X))
     keep = values > 1e-10 * max(values[-1], 1e-30)
     axes = vectors[:, keep]
     if wide:
@@ -141,7 +139,8 @@ def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
 
 def with_intercept(X: Array) -> Array:
     """X (n, D) and a column of ones (n, D + 1), in single precision."""
-    return np.hstack([X, np.ones((len(X), 1), X.dtype)]).astype(np.float32)
+    ones = np.ones((len(X), 1), X.dtype)
+    return np.hstack([X, ones]).astype(np.float32)
 
 
 def _scores(features: Array, weights: Array) -> Array:
@@ -299,8 +298,11 @@ def _line_search(
 def _two_loop(gradient: Array, steps: list[Array], changes: list[Array], start: Array) -> Array:
     """Product of the inverse-Hessian estimate with the gradient, per model (Nocedal, 1980)."""
     q = gradient.copy()
-    curvature = [np.einsum("kd,kd->k", s, c) for s, c in zip(steps, changes, strict=True)]
-    inverse = [np.where(k > 1e-12, 1.0 / np.where(k > 1e-12, k, 1.0), 0.0) for k in curvature]
+    inverse = []
+    for s, c in zip(steps, changes, strict=True):
+        curvature = np.einsum("kd,kd->k", s, c)
+        curved = curvature > 1e-12
+        inverse.append(np.where(curved, 1.0 / np.where(curved, curvature, 1.0), 0.0))
     weights = []
     for s, c, rho in zip(reversed(steps), reversed(changes), reversed(inverse), strict=True):
         alpha = rho * np.einsum("kd,kd->k", s, q)

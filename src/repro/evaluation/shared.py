@@ -95,7 +95,10 @@ def sentence_weights(
     cluster = _clusters(chain.from_iterable(items.values()))
     clusters = {name: [cluster[item] for item in own] for name, own in items.items()}
     places = _places(clusters, sets)
-    strata = {unit: tuple(sorted({name for name, _ in where})) for unit, where in places.items()}
+    strata = {}
+    for unit, where in places.items():
+        names = {name for name, _ in where}
+        strata[unit] = tuple(sorted(names))
     return _drawn(clusters, strata, resamples, make_rng(seed, "bootstrap of sentence clusters"))
 
 
@@ -107,7 +110,8 @@ def spearman_with(weights: Weights, predictions: Sequence[Any], gold: Any) -> Re
     gold_ties = tie_runs(np.asarray(gold, np.float64))
     sizes = weights.sum(1)
     # Resamples of one size are counted together
-    together = ceil(4 * weights.size / CHUNK) if (sizes == sizes[0]).all() else len(weights)
+    of_one_size = (sizes == sizes[0]).all()
+    together = ceil(4 * weights.size / CHUNK) if of_one_size else len(weights)
     draws = []
     for some in np.array_split(weights, together):
         draws.append(spearman_of_counts(some.astype(np.int64), ties, gold_ties))
@@ -157,7 +161,11 @@ def _drawn(
         counts = draw_counts(of_strata, min(step, resamples - start), rng)
         parts.append(counts.astype(np.uint8))
     drawn = np.concatenate(parts)
-    return {name: drawn[:, [number[unit] for unit in own]] for name, own in units.items()}
+    weights = {}
+    for name, own in units.items():
+        columns = [number[unit] for unit in own]
+        weights[name] = drawn[:, columns]
+    return weights
 
 
 def _clusters(items: Any) -> dict[Item, int]:

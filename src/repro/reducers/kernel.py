@@ -149,10 +149,12 @@ class KPCA(Reducer):
         kernel.
         """
         self.basis_: Array | None = None
-        self.solver_, width = "features", X.shape[1]
+        self.solver_ = "features"
+        width = X.shape[1]
         check_size(count, width, "the rank of the kernel's features")
         center = self._features(X).mean(0)
-        gram, sums = np.zeros((width, width)), np.zeros(width)
+        gram = np.zeros((width, width))
+        sums = np.zeros(width)
         for rows in blocks_of(len(X), 1, BLOCK):
             features = self._features(X[rows]) - center
             sums += features.sum(0)
@@ -161,7 +163,8 @@ class KPCA(Reducer):
         check_overflow(gram)
         values, V = linalg.eigh(gram, check_finite=False)
         self._keep(values[::-1], count, float(np.trace(gram)), len(X))
-        self.center_, self.dual_ = center + sums / len(X), orient(V[:, : -count - 1 : -1])
+        self.center_ = center + sums / len(X)
+        self.dual_ = orient(V[:, : -count - 1 : -1])
         return self._scores(X)
 
     def _fit_matrix(self, X: Array, count: int) -> Array:

@@ -109,11 +109,11 @@ def symmetric(
 
 def centre(K: Array) -> Array:
     """Turn K (n, n) into JKJ in place; returns the means (n,) that its columns had."""
-    means = np.concatenate(
-        [K[rows].mean(1, dtype=np.float64) for rows in blocks_of(len(K), 1, BLOCK)]
-    )
-    for rows in blocks_of(len(K), 1, BLOCK):
-        K[rows] -= ((means[rows] - means.mean())[:, None] + means).astype(K.dtype)
+    blocks = list(blocks_of(len(K), 1, BLOCK))
+    means = np.concatenate([K[rows].mean(1, dtype=np.float64) for rows in blocks])
+    of_rows = means - means.mean()
+    for rows in blocks:
+        K[rows] -= (of_rows[rows, None] + means).astype(K.dtype)
     return means
 
 

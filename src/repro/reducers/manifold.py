@@ -42,11 +42,9 @@ def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
     """
     n = len(X)
     indices = nearest(X, k)
-    starts, ends, lengths = (
-        np.repeat(np.arange(n), k),
-        indices.ravel(),
-        distances_to(X, indices, X).ravel(),
-    )
+    starts = np.repeat(np.arange(n), k)
+    ends = indices.ravel()
+    lengths = distances_to(X, indices, X).ravel()
     graph = _symmetric(starts, ends, lengths, n)
     pieces, labels = connected_components(graph, directed=False)
     if pieces == 1:
@@ -68,27 +66,27 @@ def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
 
 def _symmetric(starts: Indices, ends: Indices, lengths: Array, n: int) -> sparse.csr_array:
     """Every edge once in each direction; edges of length 0, between duplicates, stay edges."""
-    low, high = np.minimum(starts, ends), np.maximum(starts, ends)
+    low = np.minimum(starts, ends)
+    high = np.maximum(starts, ends)
     keys, first = np.unique(low * n + high, return_index=True)
-    low, high, lengths = keys // n, keys % n, lengths[first]
-    return sparse.coo_array(
-        (np.r_[lengths, lengths], (np.r_[low, high], np.r_[high, low])),
-        shape=(n, n),
-    ).tocsr()
+    low, high = np.divmod(keys, n)
+    both_ways = np.r_[low, high], np.r_[high, low]
+    lengths = np.tile(lengths[first], 2)
+    return sparse.coo_array((lengths, both_ways), shape=(n, n)).tocsr()
 
 
 def _bridges(X: Array, labels: Indices) -> Indices:
     """The pairs (pieces − 1, 2) of points that join the pieces by a minimum spanning tree."""
     pieces = [np.flatnonzero(labels == piece) for piece in np.unique(labels)]
-    shortest, ends = np.zeros((len(pieces), len(pieces))), {}
+    shortest = np.zeros((len(pieces), len(pieces)))
+    ends = {}
     for a, b in combinations(range(len(pieces)), 2):
         between = cdist(X[pieces[a]], X[pieces[b]])
         i, j = np.unravel_index(between.argmin(), between.shape)
         shortest[a, b] = max(between[i, j], np.finfo(np.float64).tiny)  # 0 would be no edge
         ends[a, b] = pieces[a][i], pieces[b][j]
-    return np.array(
-        [ends[edge] for edge in zip(*minimum_spanning_tree(shortest).nonzero(), strict=True)]
-    )
+    edges = zip(*minimum_spanning_tree(shortest).nonzero(), strict=True)
+    return np.array([ends[edge] for edge in edges])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -125,7 +123,8 @@ class Isomap(Reducer):
         self.eigenvalues_, self.vectors_ = top_eigenpairs(B, count)
         positive = int((self.eigenvalues_ > 1e-10 * max(self.eigenvalues_[0], 0.0)).sum())
         check_size(count, positive, "the positive eigenvalues of the path distances")
-        self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32, order="C")
+        embedding = self.vectors_ * np.sqrt(self.eigenvalues_)
+        self.embedding_ = embedding.astype(np.float32, order="C")
 
     def _reduce(self, X: Array) -> Array:
         indices = nearest(self.fitted_, self.n_neighbors, X)

@@ -166,10 +166,10 @@ def wide(
         return pd.DataFrame(columns=[names.get(line, line) for line in lines])
     keys = [*lines, across]
     numeric = {key: pd.api.types.is_numeric_dtype(rows[key]) for key in keys}
-    rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not numeric[key]})
-    table = pd.Series(
-        {key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}
-    ).unstack()
+    named = [key for key in keys if not numeric[key]]
+    rows = rows.assign(**{key: rows[key].fillna("") for key in named})
+    parts = rows.groupby(keys, sort=False, dropna=False)
+    table = pd.Series({key: cell(part) for key, part in parts}).unstack()
     table.index.names = list(lines)
 
     def place(values: pd.Index) -> pd.Index:

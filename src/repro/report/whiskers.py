@@ -62,7 +62,8 @@ def whiskers(
     frame["height"] = frame[line].map(lines.index)
     if color:
         # Dots of one line stand closer together than the lines do
-        above = {name: 0.6 * ((i + 0.5) / len(series) - 0.5) for i, name in enumerate(series)}
+        places = [(i + 0.5) / len(series) - 0.5 for i in range(len(series))]
+        above = {name: 0.6 * place for name, place in zip(series, places, strict=True)}
         frame["height"] += frame[color].map(above).fillna(0)
     abreast = min(2, len(panels))
     deep = ceil(len(panels) / abreast)

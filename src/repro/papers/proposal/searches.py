@@ -99,7 +99,8 @@ class Search:
     def kept(self, truth: NDArray[np.int64], depth: int) -> Array:
         """Share of each query's true neighbours among its first `depth`."""
         first = self.nearest.rows[:, :depth]
-        return (truth[:, :, None] == first[:, None, :]).any(axis=2).mean(axis=1)
+        found = (truth[:, :, None] == first[:, None, :]).any(axis=2)
+        return found.mean(axis=1)
 
     def ndcg(self) -> Array:
         """nDCG@10 of each question."""
@@ -107,7 +108,8 @@ class Search:
         for ahead in self.ahead:
             ranks = np.sort(ahead) + 1
             gained = (1 / np.log2(ranks + 1.0))[ranks <= NEIGHBOURS].sum()
-            ideal = (1 / np.log2(np.arange(min(len(ranks), NEIGHBOURS)) + 2.0)).sum()
+            best_ranks = 1 + np.arange(min(len(ranks), NEIGHBOURS))
+            ideal = (1 / np.log2(best_ranks + 1.0)).sum()
             values.append(gained / ideal)
         return np.array(values)
 

@@ -60,11 +60,12 @@ def load_tasks(
     tasks = {}
     for name in names:
         splits = data.load_splits(name, source=source)
-        drawn = {
-            split: data.take(part, kept(profile, name, split, rows))
-            for split, part in splits.items()
-        }
-        tasks[name] = Task(name, drawn, {split: len(part) for split, part in splits.items()})
+        drawn = {}
+        available = {}
+        for split, part in splits.items():
+            drawn[split] = data.take(part, kept(profile, name, split, rows))
+            available[split] = len(part)
+        tasks[name] = Task(name, drawn, available)
     return tasks
 
 
@@ -72,16 +73,14 @@ def describe(tasks: Mapping[str, Task]) -> str:
     """How many rows of each dataset are judged, in words: of the test split, or the whole set
     without one.
     """
-    counts = {
-        name: (len(task.judged), task.available[task.judged.split]) for name, task in tasks.items()
-    }
-    said = [
-        f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}"
-        for name, (n, of) in counts.items()
-    ]
-    return ", ".join(said) + (
-        "; drawn at random" if any(n < of for n, of in counts.values()) else ""
-    )
+    said = []
+    drawn = False
+    for name, task in tasks.items():
+        n = len(task.judged)
+        of = task.available[task.judged.split]
+        said.append(f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}")
+        drawn = drawn or n < of
+    return ", ".join(said) + ("; drawn at random" if drawn else "")
 
 
 def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
@@ -118,9 +117,8 @@ def load_systems(
         try:
             found.append(load_system(name, config, store))
         except Missing as error:
-            missing.append(
-                {"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)}
-            )
+            row = SYSTEMS[name].row or name
+            missing.append({"system": name, "row": row, "missing": str(error)})
     if not found:
         reasons = "; ".join(f"{line['system']}: {line['missing']}" for line in missing)
         raise InputError(f"systems is {list(names)}: none of them is at hand ({reasons})")
@@ -275,9 +273,8 @@ def best(grid: pd.DataFrame, n: int | None = None) -> Choice:
     """
     kept = grid
     if n is not None:
-        kept = grid[
-            (grid["n_neighbors"] < n) & (grid["dim"] <= max(n // CLEAR, int(grid["dim"].min())))
-        ]
+        most_dims = max(n // CLEAR, int(grid["dim"].min()))
+        kept = grid[(grid["n_neighbors"] < n) & (grid["dim"] <= most_dims)]
         if kept.empty:
             raise out_of_reach(grid["n_neighbors"].unique(), n)
     top = kept.loc[kept["value"].idxmax()]

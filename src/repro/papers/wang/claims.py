@@ -43,9 +43,8 @@ def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
     found = []
     for name, own in rows.groupby("backbone", sort=False, dropna=False):
         size = SIZES.get(str(name)) or full or int(own["dim"].max())
-        found += [
-            replace(m, network=m.network or str(name)) for m in judge(rules, own.assign(full=size))
-        ]
+        for m in judge(rules, own.assign(full=size)):
+            found.append(replace(m, network=m.network or str(name)))
     return found
 
 
@@ -78,8 +77,8 @@ def on_seven_sets(experiment: str, rows: pd.DataFrame) -> pd.DataFrame:
     """What the statements of an experiment come to on the average over the seven sets, surer than
     STS-B, which the paper shows: a line per measurement of three seeds; it judges nothing.
     """
-    known = rows["backbone"].isin(rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique())
-    scores = rows[known & (rows["metric"] != "train_seconds")]
+    averaged = rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique()
+    scores = rows[rows["backbone"].isin(averaged) & (rows["metric"] != "train_seconds")]
     measured = verdict_frame("recorded", JUDGES[experiment](of_set(AVERAGE, scores)))
     measured = measured[(measured["seeds"] >= FEWEST_SEEDS) & measured["low"].notna()]
     # Figure 3's measurements name their network themselves
@@ -131,10 +130,10 @@ def width_cost(
 ) -> Iterator[Measurement]:
     """How encoding time changes with the pooler's width, where it changes most, run by run."""
     ratios = rows[(rows["metric"] == "encode_ratio") & (rows["dim"] != rows["full"])]
-    at = {
-        dim: doublings(own.set_index("seed")["value"].to_dict())
-        for dim, own in ratios.groupby("dim")
-    }
+    at = {}
+    for dim, own in ratios.groupby("dim"):
+        by_seed = own.set_index("seed")["value"]
+        at[dim] = doublings(by_seed.to_dict())
     if at:
         dim, e = farthest(at)
         said = what.format(full=int(rows["full"].iloc[0]), dim=dim)
@@ -156,16 +155,14 @@ def stages(
         return []
     opt = rows["value"].where(rows["metric"] == "optimal_dim")
     same = [rows[column] for column in ("backbone", "seed", "dim")]
-    return judged(
-        rules,
-        of_set("stsb", rows.assign(opt=opt.groupby(same, dropna=False).transform("max"))),
-        full,
-    )
+    rows = rows.assign(opt=opt.groupby(same, dropna=False).transform("max"))
+    return judged(rules, of_set("stsb", rows), full)
 
 
 def suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
     """Tables 3 and 4, reducers as the paper fitted them, on the smallest fit set."""
-    return judged(rules, rows[rows["setting"].fillna("").isin(["", smallest_fit(rows)])], full)
+    as_in_paper = rows["setting"].fillna("").isin(["", smallest_fit(rows)])
+    return judged(rules, rows[as_in_paper], full)
 
 
 FILES = (optimal_dims, decomposition, grid, gains, suites)

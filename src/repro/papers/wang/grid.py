@@ -63,17 +63,19 @@ def exchanges(
     gains = rows.query(query, engine="python")
     gains = gains.assign(encoder=gains["method"].str.removeprefix("encoder_").astype(int))
     ranks = ranking(rows).dropna()
-    gains = gains[
-        gains["encoder"].isin(ranks) & gains["dim"].isin(ranks) & gains["seed"].isin(ranks.index)
-    ]
+    gains = gains[gains["encoder"].isin(ranks) & gains["dim"].isin(ranks)]
+    gains = gains[gains["seed"].isin(ranks.index)]
     cells = {key: estimate(own) for key, own in gains.groupby(["encoder", "dim"])}
     alone = [Estimate(scores.to_dict()) for _, scores in ranks.items()]
-    encoder, own = ([list(ranks).index(key[side]) for key in cells] for side in (0, 1))
+    place = {dim: position for position, dim in enumerate(ranks)}
+    encoder = [place[dim] for dim, _ in cells]
+    own = [place[dim] for _, dim in cells]
 
     def raised(numbers: Floats) -> Floats:
         gain, score = np.split(numbers, [len(cells)], axis=-1)
         better = score[..., encoder] > score[..., own]
-        return 100 * (better & (gain > 0)).sum(-1) / np.maximum(better.sum(-1), 1)
+        raising = (better & (gain > 0)).sum(-1)
+        return 100 * raising / np.maximum(better.sum(-1), 1)
 
     if cells:
         share = of_parts([*cells.values(), *alone], raised)

@@ -42,11 +42,9 @@ def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> p
 
 def trained_line(sweep: Sweep, two_step: TwoStep | None = None) -> str:
     """What was trained, on what, and what of it lay in the store, in lines for the reader."""
-    c, n, seconds = (
-        sweep.config,
-        len(sweep.cells),
-        sum(cell.seconds for cell in sweep.cells.values()),
-    )
+    c = sweep.config
+    n = len(sweep.cells)
+    seconds = sum(cell.seconds for cell in sweep.cells.values())
     dropout = "as shipped" if c.dropout is None else c.dropout
     steps = ""
     if two_step is not None:
@@ -82,25 +80,12 @@ def dims_rows(
     lines += [Line(END_TO_END, d, sweep.embeddings(d)) for d in dims]
     for name, task in tasks.items():
         judged = next(by_kind(store, protocol=protocol)(lines, task, sweep.config.seed))
-        rows += [
-            {
-                "dataset": name,
-                **line.columns,
-                "setting": "test",
-                "metric": judged.metric,
-                **judged.scores[k].columns,
-            }
-            for k, line in enumerate(lines)
-        ]
+        about = {"dataset": name, "setting": "test", "metric": judged.metric}
+        for k, line in enumerate(lines):
+            rows.append({**line.columns, **about, **judged.scores[k].columns})
         if judged.floor is not None:
-            rows.append(
-                {
-                    "dataset": name,
-                    "metric": "majority_floor",
-                    "value": judged.floor,
-                    "readout": "pooler",
-                }
-            )
+            floor = {"metric": "majority_floor", "value": judged.floor, "readout": "pooler"}
+            rows.append({"dataset": name, **floor})
         for (wide, first), (narrow, line) in combinations(enumerate(lines[: len(dims)]), 2):
             change = (judged.scores[narrow] - judged.scores[wide]).columns
             about = {
