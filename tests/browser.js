@@ -44,6 +44,33 @@ async function beyond(src) { // what a figure says outside its own edges
   frame.remove();
   return out;
 }
+// Letters of figures below this many pixels as they are shown. Matplotlib outlines a letter on a square of 100 units and
+// scales that to its size; a figure that is no drawing does not tell.
+const SMALLEST = 9, SQUARE = 100;
+const scaled = (e, unit) => { const m = e.getScreenCTM(); return unit * Math.hypot(m.a, m.b); };
+const inks = svg => [...svg.querySelectorAll("text, g[id*=text_] > g[transform*=scale]")].filter(e => e.ownerSVGElement === svg
+  && (e.localName === "g" || e.textContent.trim()));
+const drawn = e => scaled(e, e.localName === "g" ? SQUARE : parseFloat(getComputedStyle(e).fontSize));
+const label = e => e.localName === "g" ? e.parentNode.innerHTML.match(/<!--(.*?)-->/)?.[1].trim() : e.textContent.trim();
+function tooSmall(name, letters) { // one line a figure, of its smallest letters
+  const [size, said] = letters.reduce((least, each) => each[0] < least[0] ? each : least, [Infinity]);
+  return size < SMALLEST - 0.05 ? [`${name}: letters of ${size.toFixed(1)} px: ${said}`] : [];
+}
+async function small(image) {
+  const src = image.currentSrc, name = src.startsWith("data:") ? image.alt : src.split("/").at(-1);
+  if (!/^data:image\/svg|\.svg(#|$)/.test(src)) return [`${name}: no drawing, so its letters cannot be measured`];
+  const request = new XMLHttpRequest(), place = document.createElement("div");
+  request.open("GET", src);
+  await new Promise(done => { request.onload = done; request.send(); });
+  place.innerHTML = request.responseText;
+  document.body.append(place);
+  const file = place.querySelector("svg"), view = src.split("#")[1];
+  const shown = view ? file.querySelector(`[id="of-${view}"]`) : file, box = shown.viewBox.baseVal;
+  const fit = Math.min(image.clientWidth / box.width, image.clientHeight / box.height) / scaled(file, 1);
+  const letters = inks(shown).map(e => [fit * drawn(e), label(e)]);
+  place.remove();
+  return tooSmall(name, letters);
+}
 async function ask([page, size, width, height]) {
   const frame = document.createElement("iframe"), errors = [];
   Object.assign(frame.style, {width: width + "px", height: height + "px", border: 0});
@@ -75,9 +102,18 @@ async function ask([page, size, width, height]) {
     sideways: doc.documentElement.scrollWidth - doc.documentElement.clientWidth,
     tables: [...body.querySelectorAll("table")].filter(t => open(t) && cut(t.parentElement)).length,
     code: [...body.querySelectorAll("pre")].filter(e => open(e) && cut(e)).length,
-    serious: size === "wide" && body !== doc.body ? await barriers(inner, doc) : []}); // index.html only leads on
+    small: [], serious: size === "wide" && body !== doc.body ? await barriers(inner, doc) : []}); // index.html only leads on
   for (const {src} of size === "wide" ? body.querySelectorAll("img[src$='.svg']") : [])
     found.at(-1).serious.push(...await beyond(src));
+  if (size === "narrow") {
+    doc.querySelectorAll("details").forEach(fold => { fold.open = true; });
+    await wait(100);
+    const seen = e => e.getBoundingClientRect().width > 150;
+    for (const image of [...body.querySelectorAll("img")].filter(seen)) found.at(-1).small.push(...await small(image));
+    for (const svg of [...body.querySelectorAll("svg")].filter(seen))
+      found.at(-1).small.push(...tooSmall(svg.getAttribute("aria-label") || "a drawing in the text",
+        inks(svg).map(e => [drawn(e), label(e)])));
+  }
   frame.remove();
 }
 (async () => {

@@ -5,8 +5,9 @@ Every page is loaded into a frame as wide as a screen and as a phone, and asked 
 where its first figure stands, what is cut off, and what the console said; then axe looks for what
 bars readers, with all folds open. Exits 1 where a page is broken: it scrolls sideways, the console
 holds an error, a link leads nowhere, something is cut off, its first figure is not on the first
-screen, axe finds something serious or critical, a sentence gives an interval that no table shows,
-or the explorer says in some state what its table does not.
+screen, a figure's letters have less than nine pixels on a phone, axe finds something serious or
+critical, a sentence gives an interval that no table shows, or the explorer says in some
+state what its table does not.
 """
 
 import json
@@ -95,7 +96,7 @@ def broken(found: pd.DataFrame) -> list[str]:
         faults += [f"{where}: cut off: tables {row.tables}, code {row.code}"] * (
             row.tables + row.code > 0
         )
-        faults += [f"{where}: {said}" for said in row.serious]
+        faults += [f"{where}: {said}" for said in (*row.serious, *row.small)]
         faults += [f"{where}: {name} changes nothing" for name in row.silent]
         faults += [f"{where}: no anchor #{name}" for name in row.lost]
         paths = (Path(link.partition("#")[0].removeprefix("file://")) for link in row.links)
@@ -160,7 +161,7 @@ def main(names: list[str]) -> int:
         )
     found = found.sort_values(["page", "size"], ascending=[True, False])
     say(
-        found.drop(columns=["errors", "lost", "links", "silent", "serious"])
+        found.drop(columns=["errors", "lost", "links", "silent", "serious", "small"])
         .round(1)
         .to_string(index=False)
     )

@@ -4,9 +4,10 @@
 A slide has a page's title, first paragraph and first figure, with the paragraph that follows the
 figure as caption: what the build executed and rendered. Of a long paragraph the first sentences
 stand on it, the others below, as notes that open; so does a caption for which no room is left. A
-first sentence that is too long for a slide is warned of. A page that comes with a question has a
-slide before its own that only asks. Figures are inside the file, so that it can be sent and shown
-without a network.
+first sentence that is too long for a slide is warned of. Of a figure of several panels a slide
+shows the one that the figure's file holds for it, its view `slide`; a file that holds none is
+warned of. A page that comes with a question has a slide before its own that only asks. Figures are
+inside the file, so that it can be sent and shown without a network.
 """
 
 import base64
@@ -23,6 +24,9 @@ OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
 MOST_WORDS = 25  # on a slide, as whole sentences
 EXHIBIT = re.compile(r"((?:Figure|Table)s? \d+(?: and \d+)?): ")
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
+FOR_SLIDES = re.compile(rb'<svg id="of-slide" x="\d+"([^>]*)>(.*?)<view id="slide"', re.DOTALL)
+PANEL = re.compile(rb'<g id="(?:slide-)?axes_\d+"')
+ALONE = b'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"%b>%b'
 STYLE = """
 :root { color-scheme: light dark; }
 :root { --text: #1d2329; --quiet: #56606d; --ground: #fff; --line: #d9dee5; }
@@ -105,6 +109,18 @@ def question(asked: str, number: int) -> str:
     return f'<section id="question-{number}" class="asks"><p>{escape(asked)}</p></section>'
 
 
+def one_panel(drawn: bytes, name: str) -> bytes:
+    """What a slide shows of a figure's file: its view of one panel, if it has one, else all."""
+    held = FOR_SLIDES.search(drawn)
+    shown = ALONE % held.groups() if held else drawn
+    if (panels := len(PANEL.findall(shown))) > 1:
+        LOGGER.warning(
+            f"the slide of {name} has {panels} panels: give its figure the one that bears out the "
+            "page's first sentence, with `on_slides`"
+        )
+    return shown
+
+
 def slide(page: Path, name: str, number: int, count: int) -> str:
     """One page as a slide; without a figure if it has none."""
     whole = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
@@ -125,7 +141,7 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
     drawn = shape = ""
     if image:
         path = (page.parent / image["src"]).resolve()
-        content = path.read_bytes()
+        content = one_panel(path.read_bytes(), name)
         size = re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', content[:4000])
         shape = "tall" if size and float(size[2]) > 0.7 * float(size[1]) else "wide"
         data = base64.b64encode(content).decode()

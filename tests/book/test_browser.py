@@ -8,6 +8,8 @@ import pytest
 
 import browser
 import explorer
+from repro.report import figures
+from repro.report.figures import new_figure
 
 STYLE = "html[data-theme=dark] {background: #111; color: #eee} a {color: inherit}"
 HEAD = f"<!doctype html><html lang=en><head><title>A page</title><style>{STYLE}</style></head>"
@@ -33,6 +35,36 @@ def test_faults_of_a_page_are_named_and_a_sound_one_has_none(tmp_path):
         "bad.html (narrow): cut off: tables 0, code 1",
         "bad.html (narrow): no anchor #lost",
     ]
+
+
+@pytest.mark.skipif(browser.browser() is None, reason="no browser is installed")
+def test_a_figure_whose_letters_are_too_small_on_a_phone_is_named(tmp_path):
+    """One that was drawn so, one that is shown so, one that is so in its view for phones."""
+    with figures.styled():
+        (fine, _), (tiny, (panel,)), (many, _) = (new_figure() for _ in range(3))
+        panel.set_title("tiny", fontsize=figures.SMALLEST - 1)
+    many.narrow = tiny
+    shown = {"fine": (fine, ""), "half": (fine, "width: 50%"), "tiny": (tiny, "")}
+    body = ""
+    for name, (figure, style) in shown.items():
+        (tmp_path / f"{name}.svg").write_text(figure.svg(), encoding="utf-8")
+        body += f'<figure><img src="{name}.svg" style="{style}" alt="{name}"></figure>'
+    (tmp_path / "many.svg").write_text(many.svg(), encoding="utf-8")
+    body += '<figure><picture><source media="(max-width: 600px)" srcset="many.svg#narrow">'
+    body += '<img src="many.svg" alt="many" style="aspect-ratio: 16 / 9"></picture></figure>'
+    body += '<svg viewBox="0 0 800 300" role="img"><text y="99" font-size="16">small</text></svg>'
+    style = "<style>body, figure {margin: 0} img {width: 100%}</style>"
+    page = tmp_path / "page.html"
+    page.write_text(f"{HEAD}{style}<body><main><h1>A page</h1>{body}</main>", encoding="utf-8")
+    faults = browser.broken(browser.measured(tmp_path, [page]))
+    small = [fault.removeprefix("page.html (narrow): ") for fault in faults if "px" in fault]
+    assert [fault.split(":")[0] for fault in small] == [
+        "half.svg",
+        "tiny.svg",
+        "many.svg#narrow",
+        "a drawing in the text",
+    ]
+    assert small[1].endswith("letters of 8.5 px: tiny") and small[3].endswith("px: small")
 
 
 def test_an_interval_that_no_table_has_is_named(tmp_path):

@@ -1,6 +1,9 @@
 import re
+from base64 import b64decode
+from xml.etree.ElementTree import fromstring
 
 from repro.paths import project_root
+from repro.report.figures import new_figure
 
 PAGE = """<nav><p class="caption-text">Part</p><ul><li class="current">here</li></ul></nav><article>
 <h1>A finding &amp; more<a href="#x">#</a></h1><details><p>folded</p></details><p>First <a href="x.html">words</a>.</p>
@@ -61,3 +64,30 @@ def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(
         "book/two.html",
         "data:image/svg",
     }
+
+
+def test_a_slide_shows_the_one_panel_that_its_figure_holds_for_it(write, tmp_path, monkeypatch):
+    """A figure of several panels without one is warned of, which a build counts as a fault."""
+    monkeypatch.syspath_prepend(project_root() / "book" / "_ext")
+    import deck
+
+    whole, _ = new_figure(1, 2, height=5.0)
+    panel, _ = new_figure(height=3.0)
+    warned = []
+    monkeypatch.setattr(deck.LOGGER, "warning", warned.append)
+    write("a.svg", whole.svg())
+    write("book/one.html", PAGE)
+    deck.write(tmp_path, ["book/one"], "Title")
+    (said,) = warned
+    assert said.startswith("the slide of book/one has 2 panels: give its figure")
+    write("a.svg", whole.on_slides(panel).svg())
+    deck.write(tmp_path, ["book/one"], "Title")
+    assert warned == [said], "one panel is no fault"
+    (held,) = re.findall(
+        r'src="data:image/svg\+xml;base64,([^"]+)"', (tmp_path / "deck.html").read_text()
+    )
+    shown = fromstring(b64decode(held))
+    assert shown.tag.endswith("svg") and shown.get("viewBox") == "0 0 460.8 216"
+    assert [group.get("id") for group in shown.iter() if "axes" in group.get("id", "")] == [
+        "slide-axes_1"
+    ]

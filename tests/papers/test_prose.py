@@ -204,7 +204,7 @@ QUOTED = {
         ("it does not: {} at 128", Difference(82.32, 74.73)),
         (", {} at 64", Difference(80.61, 71.06)),
         (", {} at 8.", Difference(68.74, 60.82)),
-        (": {} points, with two-step", Difference(84.84, 82.32)),
+        ("a loss of {} points, with two-step", Difference(84.84, 82.32)),
         ("(E4; {low} to {high})", lead("ese_table2", E4, 384, dataset="<Avg.")),
         ("one matrix per batch {} ({} to {})", lead("ese_table2", E4, 384, layer=6)),
     ],

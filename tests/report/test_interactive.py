@@ -40,6 +40,10 @@ def test_scripts_are_found_beside_the_page_and_no_chart_needs_the_network():
     assert addresses == {shown.spec["$schema"]}  # names the dialect; nothing loads it
     still = html[html.index("chart-still") : html.index("chart-hint")]
     assert 'src="data:image/svg+xml;base64,' in still and "display:none" not in still
+    told = interactive.show(
+        chart, fallback=curves(FRAME, color="method").sees("It <rises>."), hint=""
+    )
+    assert 'data-caption="It &lt;rises&gt;."' in told._repr_html_()
     with pytest.raises(InputError, match="network"):
         interactive.show(
             alt.Chart("https://example.org/a.json").mark_point(),

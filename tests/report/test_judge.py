@@ -152,7 +152,9 @@ def test_seeds_that_nobody_would_run_are_not_counted_out():
     for spread, told in ((4.5, r"1[5-9]\d seeds"), (6.0, "more than 200 seeds")):
         unsure = Estimate({0: -spread, 1: 0.0, 2: spread})
         found = effect("X", unsure, "a lead")
-        assert re.fullmatch(f"{told} to see an effect of 1, at 80 % power", found.why), found.why
+        assert re.fullmatch(f"takes {told} to see an effect of 1 in 80 of 100 cases", found.why), (
+            found.why
+        )
 
 
 PICKED = {

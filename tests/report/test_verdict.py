@@ -82,7 +82,7 @@ SILENT = [
     # One seed, by its items
     (Measurement("X", "effect", 1, nan, nan, generated=True, item_error=0.5), "up", ""),
     (Measurement("X", "effect", 1, nan, nan, generated=True, item_error=0.6), "unclear", ""),
-    (Measurement("X", "effect", 1, nan, nan), "cannot tell", "1 of at least 3 seeds"),
+    (Measurement("X", "effect", 1, nan, nan), "cannot tell", "1 of the 3 seeds"),
     (
         Measurement("X", "effect", 1, nan, nan, seeds=2, seed_sd=1.0),
         "cannot tell",
@@ -96,18 +96,18 @@ SILENT = [
     (
         Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, paper=4.0),
         "cannot tell",
-        "sign open: 1.00 (−1.00 to 3.00); the printed 4 is excluded",
+        "the sign is open: 1.00 (−1.00 to 3.00); the printed 4 is excluded",
     ),
     (
         Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, item_error=1.0),
         "cannot tell",
-        "items too few to see an effect of 1: 7.9 times as many",  # (1.96 + 0.84)²
+        "takes 7.9 times the judged texts to see an effect of 1",  # (1.96 + 0.84)²
     ),
     (Measurement("X", "effect", 1, -1, 3, seeds=30, seed_sd=1.0), "cannot tell", "enough seeds"),
     (
         Measurement("X", "effect", 1, -1, 3, seed_sd=0.0, item_error=0.1),
         "cannot tell",
-        "enough items",
+        "enough judged texts",
     ),
     (Measurement("X", "trend", 0.1, -1, 1, seeds=3, seed_sd=1.0), "cannot tell", "effect of 0.5"),
     (
@@ -118,32 +118,32 @@ SILENT = [
     (
         Measurement("X", "ratio", 1.0, 0.66, 1.52, null=1.0),
         "cannot tell",
-        "enough items to see a factor of 2",
+        "enough judged texts to see a factor of 2",
     ),
     (
         Measurement("X", "ratio", 1.02, 0.4, 2.6, null=1.0),
         "cannot tell",
-        "items too few to see a factor of 2: 3.8 times as many",
+        "takes 3.8 times the judged texts to see a factor of 2",
     ),
     (
         Measurement("X", "effect", -1, -1.9, -0.1, seed_sd=0.0, parts=4),
         "cannot tell",
-        "alone, not among 4 parts",
+        "by this part alone, but not surely enough for one of 4 parts",
     ),
     (Measurement("X", "effect", -1, -1.5, -0.5, parts=4), "not seen here", ""),
     (
         Measurement("X", "effect", -1, -1.5, -0.5, likely="training"),
         "not seen here",
-        "likely reason: training",
+        "Likely reason: the network is trained less than the paper's.",
     ),
     (
         Measurement("X", "effect", 1, 0.1, 1.9, seed_sd=0.0, networks=4),
         "cannot tell",
-        "holds alone, not among 4 networks",
+        "holds on this network alone, but not surely enough for one of 4",
     ),
     (Measurement("X", "effect", 1, 0.5, 1.5, networks=4), "holds here", ""),
     # Of a count that jumps, an end at the value itself is not an end among many
-    (Measurement("X", "effect", 0, -1, 0, parts=4), "cannot tell", "not among 4 parts"),
+    (Measurement("X", "effect", 0, -1, 0, parts=4), "cannot tell", "for one of 4 parts"),
     # A size that this measure has not
     (Measurement("X", "effect", 1, 0.5, 1.5, sized=True), "direction only", ""),
     (Measurement("X", "effect", 1, 0.5, 1.5, unknown="needs dev"), "cannot tell", "needs dev"),
@@ -157,7 +157,7 @@ SILENT = [
     (
         Measurement("X", "ratio", 0.5, 0.26, 0.96, null=1.0, seeds=3, parts=2),
         "cannot tell",
-        "not among 2 parts",
+        "for one of 2 parts",
     ),
     (
         Measurement("X", "ratio", 0.5, 0.3, 0.7, null=1.0, seeds=3, parts=2),
@@ -195,10 +195,10 @@ def test_a_size_that_is_excluded_is_said_beside_what_is_open():
     beside = {"null": 64.3, "paper": 71.4, "item_error": 9.0, "seeds": 3}
     open_side = Measurement("X", "effect", 50.0, 30.0, 68.0, **beside)
     assert open_side.why == (
-        "side of 64.3 open: 50.00 (30.00 to 68.00); the printed 71.4 is excluded"
+        "the side of 64.3 is open: 50.00 (30.00 to 68.00); the printed 71.4 is excluded"
     )
     alone = Measurement("X", "effect", 1, 0.1, 1.9, seed_sd=0.0, networks=4, paper=2.5)
-    assert alone.why == "holds alone, not among 4 networks; the printed 2.5 is excluded"
+    assert alone.why.endswith("enough for one of 4; the printed 2.5 is excluded")
     below = Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, paper=-2.0)
     assert below.why.endswith("the printed −2 is excluded")
 
@@ -217,7 +217,7 @@ def test_sameness_needs_more_seeds_and_a_claim_is_as_strong_as_its_weakest_part(
         Measurement("X", test, 0, -2, 2, seeds=3, seed_sd=1.0).why
         for test in ("effect", "sameness")
     )
-    assert int(effect.split()[0]) < int(same.split()[0])
+    assert int(effect.split()[1]) < int(same.split()[1])
     assert worst(["holds here", "cannot tell", "direction only"]) == "cannot tell"
     assert worst(["not attempted", "not seen here", "holds here"]) == "not seen here"
     assert worst(["not seen here", "split"]) == "not seen here"

@@ -197,14 +197,28 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def statement(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
-    """The answer in a few sentences, from `shares` of `ENCODER` and `bits`."""
-    if kept.empty or ways.empty:
+def statement(kept: pd.DataFrame) -> str:
+    """The answer in two sentences, from `shares` of `ENCODER`."""
+    if kept.empty:
         return "No rows are recorded."
     full = int(kept["dim"].max())
-    half = 100 * kept.query("reducer == @PCA and dim == @full // 2").set_index("use")[POINT]
-    *scores, neighbours = (f"{half['value'][use]:.0f} %" for use in USES.values())
-    sure = "{:.0f}, {:.0f} and {:.0f} %".format(*half["ci_low"][list(USES.values())[:3]] // 1)
+    *scores, neighbours = (f"{share:.0f} %" for share in 100 * at_half(kept)["value"])
+    return (
+        f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA: it keeps {scores[0]} of its "
+        f"similarity score, but {neighbours} of its ten nearest neighbours. Of its classification "
+        f"accuracy it keeps {scores[1]}, of its retrieval score {scores[2]}."
+    )
+
+
+def how_surely(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
+    """The low ends of the answer's scores, and what bits cost, from `shares` of `ENCODER` and
+    `bits`.
+    """
+    if kept.empty or ways.empty:
+        return ""
+    full = int(kept["dim"].max())
+    low = 100 * at_half(kept)["ci_low"]
+    sure = "{:.0f}, {:.0f} and {:.0f} %".format(*low.iloc[:3] // 1)
     byte, floats = (
         ways.set_index("code").loc[code]
         for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}")
@@ -214,14 +228,18 @@ def statement(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
         for way in (byte, floats)
     )
     return (
-        f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA: it keeps {scores[0]} of its "
-        f"similarity score, but {neighbours} of its ten nearest neighbours. Of its classification "
-        f"accuracy it keeps {scores[1]}, of its retrieval score {scores[2]}. By the low ends of "
-        f"their 95 % intervals the three scores keep {sure} for sure. "
-        f"Bits are cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} "
-        f"numbers of one byte keep {first} of similarity, retrieval and neighbours, and "
-        f"{full // 4} of four bytes {second}."
+        f"At the low ends of their 95 % intervals, half of the dimensions keep {sure} of the "
+        "scores for similarity, classification and retrieval. Bits are cheaper to drop than "
+        f"dimensions. In {byte['bytes']} bytes a vector, {full} numbers of one byte keep {first} "
+        f"of similarity, retrieval and neighbours; {full // 4} numbers of four bytes keep {second}."
     )
+
+
+def at_half(kept: pd.DataFrame) -> pd.DataFrame:
+    """What PCA to half of the dimensions keeps for each use, as `value` and `ci_low`."""
+    of_half = kept["dim"] == kept["dim"].max() // 2
+    half = kept[of_half & (kept["reducer"] == PCA)].set_index("use")
+    return half.loc[list(USES.values()), list(POINT)]
 
 
 def write_readme_figure(path: Path | None = None) -> Path:

@@ -61,8 +61,10 @@ SMALLEST: float = STYLE["xtick.labelsize"]
 """Points: a figure's smallest letters, which have nine pixels where it is as wide as a phone."""
 NARROW = "narrow"
 """Name of the view of a figure's file that has its panels two abreast."""
+SLIDE = "slide"
+"""Name of the view of a figure's file that has one panel."""
 BESIDE = 2000
-"""Where that view lies in the file: right of all that the figure itself shows."""
+"""How far apart views lie in a file: the first lies right of all that the figure itself shows."""
 
 
 class Drawing(Figure):
@@ -75,6 +77,8 @@ class Drawing(Figure):
     blank: Shown | None = None
     # The same panels two abreast, where they are more; the book shows them on a phone
     narrow: "Drawing | None" = None
+    # The panel that bears out the page's first sentence, where there are several; for slides
+    slide: "Drawing | None" = None
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text.
@@ -96,11 +100,18 @@ class Drawing(Figure):
                 metadata["Description"] = self.caption
             FigureCanvasSVG(self).print_svg(text, metadata=metadata)
         drawn = text.getvalue()
-        return with_view(drawn, self.narrow.svg()) if self.narrow else drawn
+        for place, (name, view) in enumerate(((NARROW, self.narrow), (SLIDE, self.slide)), 1):
+            drawn = with_view(drawn, view.svg(), name, place * BESIDE) if view else drawn
+        return drawn
 
     def sees(self, caption: str) -> "Drawing":
         """This figure with a caption that says what to see in it."""
         self.caption = caption
+        return self
+
+    def on_slides(self, panel: "Drawing") -> "Drawing":
+        """This figure with the one panel that slides show in its place."""
+        self.slide = panel
         return self
 
     def img(self) -> str:
@@ -115,17 +126,17 @@ class Drawing(Figure):
         return self.blank._repr_mimebundle_() if self.blank else {"image/svg+xml": self.svg()}
 
 
-def with_view(svg: str, narrow: str) -> str:
-    """A figure's file that also holds another drawing, out of sight: its view `narrow` shows that
-    one.
+def with_view(svg: str, other: str, name: str, left: int) -> str:
+    """A figure's file that also holds another drawing, out of sight: the view of that name shows
+    it.
     """
-    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', narrow)[0]
+    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', other)[0]
     # Groups are named by their place in a drawing: the second would take the names of the first.
-    shapes = re.sub(r'<g id="[\w.]+_\d+"', "<g", narrow[narrow.index("<defs>") :])
-    place = f'x="{BESIDE}" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    view = f'<view id="{NARROW}" viewBox="{BESIDE} 0 {width} {height}"/>'
+    shapes = re.sub(r'<g id="([\w.]+_\d+)"', rf'<g id="{name}-\1"', other[other.index("<defs>") :])
+    box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    view = f'<view id="{name}" viewBox="{left} 0 {width} {height}"/>'
     end = svg.rindex("</svg>")
-    return f"{svg[:end]} <svg {place}>\n{shapes} {view}\n{svg[end:]}"
+    return f'{svg[:end]} <svg id="of-{name}" x="{left}" {box}>\n{shapes} {view}\n{svg[end:]}'
 
 
 class NothingToDraw(InputError):

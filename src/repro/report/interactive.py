@@ -61,7 +61,8 @@ class Interactive:
         # last line.
         return (
             f'<div class="chart" id="{name}"><div class="chart-live"></div>'
-            f'<div class="chart-still">{self.fallback.img()}</div>'
+            f'<div class="chart-still" data-caption="{escape(self.fallback.caption)}">'
+            f"{self.fallback.img()}</div>"
             f'<p class="chart-hint" style="display:none">{escape(self.hint)}</p>'
             f'<script type="application/json">{text}</script>'
             f"<script>{SCRIPT.replace('__ID__', name)}</script>"

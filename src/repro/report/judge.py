@@ -153,7 +153,8 @@ class Premised:
                 continue
             surely_worse = cost.high < 0 if cost.direction > 0 else cost.low > 0
             if surely_worse:
-                said = f"training costs it {abs(cost.value):.1f} {cost.unit} without the method"
+                lost = f"{abs(cost.value):.1f} {cost.unit}"
+                said = f"the same training without the method costs this network {lost}"
                 yield replace(m, unmet=said)
             else:
                 yield m

@@ -57,10 +57,14 @@ TESTABLE: dict[Testable, str] = {
     "ours": "an observation of this book, outside the count",
 }
 """What kind of statement a claim is, and so who may judge it."""
-REASONS = ("network", "training", "recipe", "size", "paper")
-"""Why a statement is likely not seen here: another network than the paper's, less training, other
-settings or another protocol, sizes that differ, or the paper itself.
-"""
+REASONS: dict[str, str] = {
+    "network": "the network is not the paper's",
+    "training": "the network is trained less than the paper's",
+    "recipe": "settings or protocol are not the paper's",
+    "size": "the sizes are not the paper's",
+    "paper": "the paper's own numbers do not bear the statement out",
+}
+"""Why a statement is likely not seen here: in one word, and in a sentence."""
 
 
 def survivors(chances: Iterable[float], level: float = 0.05) -> int:

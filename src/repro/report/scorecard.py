@@ -203,14 +203,15 @@ def front_sentence(card: pd.DataFrame) -> str:
         for claim, network in zip(against["claim_id"], against["network"], strict=True)
     ]
     own = sum(on_own)
+    on_papers = f"{own or 'None'} of these {'were' if own > 1 else 'was'}"
     decided = number(*SEEN_AGAIN, *NOT_SEEN)
     return (
-        f"{number('reproduced', 'holds here')} of {tested} statements that could be tested on "
-        f"networks that can bear on them were seen again, {number('direction only')} in direction "
-        f"only, {len(against)} not; of the {len(against)}, {own} {'was' if own == 1 else 'were'} "
-        f"tested on the paper's own network. Networks disagree on {number('split')}, and on "
-        f"{number('cannot tell')} no network can tell. Of the {decided} that are decided, "
-        f"{survivors(card['chance'])} stay so if all are asked to hold at once (Holm)."
+        f"Of {tested} statements that our networks could test, "
+        f"{number('reproduced', 'holds here')} were seen again, {number('direction only')} in "
+        f"direction only, and {len(against)} were not. {on_papers} tested on the paper's own "
+        f"network. Networks disagree on {number('split')}, and on {number('cannot tell')} no "
+        f"network can tell. Of the {decided} that are decided, {survivors(card['chance'])} stay so "
+        "if all are to hold at once (Holm)."
     )
 
 

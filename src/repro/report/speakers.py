@@ -69,15 +69,16 @@ def nearness(network: str, own: Sequence[str] = ()) -> int:
 def deep(m: Measurement, known: Known) -> str:
     """Depth cannot be told from a network of two or three layers."""
     few = {name: BLOCKS.get(name, FEWEST_BLOCKS) for name in m.network.split(", ")}
-    said = [f"{name} has {blocks} blocks" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
-    return f"at least {FEWEST_BLOCKS} blocks: {', '.join(said)}" if said else ""
+    said = [f"{name} has {blocks}" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
+    return f"{', '.join(said)} blocks; at least {FEWEST_BLOCKS} are needed" if said else ""
 
 
 def chosen_on_dev(m: Measurement, known: Known) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
     chosen = {*record_of(m.claim_id)["own"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
     lacking = [n for n in m.network.split(", ") if Path(n).name not in chosen]
-    return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
+    said = "is trained with the paper's settings; ones chosen for it on dev pairs are needed"
+    return f"{', '.join(lacking)} {said}" if lacking else ""
 
 
 def above_words(m: Measurement, known: Known) -> str:
@@ -89,11 +90,11 @@ def above_words(m: Measurement, known: Known) -> str:
     floor = full_size_scores().get(BASELINES["tfidf"], nan)
     scores = {name: known.scores.get(name) for name in m.network.split(", ")}
     said = [
-        f"{name} scores {score:.1f}"
+        f"{name} scores {score:.1f} on STS-B at full size"
         for name, score in scores.items()
         if score is not None and score <= floor
     ]
-    asked_for = f"{floor:.1f}, what counted words score on STS-B at full size, is asked"
+    asked_for = f"more than the {floor:.1f} of counted words is needed"
     return f"{', '.join(said)}; {asked_for}" if said else ""
 
 
@@ -119,7 +120,7 @@ def taught(m: Measurement, known: Known) -> str:
             points = f"{lifted:.1f}".replace("-", "−")
             return (
                 f"{lift['objective']} lifts {name} by {points} points on STS-B's dev pairs; "
-                f"{least:.1f} are asked, a fifth of the paper's {of_paper:.1f}"
+                f"{least:.1f} are needed, a fifth of the paper's {of_paper:.1f}"
             )
     return ""
 
@@ -230,7 +231,7 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
             testable=record["testable"],
             likely=record["likely"],
             missing=m.missing
-            or (f"speaks of {', '.join(record['judges'])} alone" if alone else ""),
+            or (f"the claim speaks of {', '.join(record['judges'])} alone" if alone else ""),
         )
         whole.append(asked(m, known))
     bearing = [m for m in whole if may_decide(m)]

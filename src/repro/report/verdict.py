@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtrit
 
 from repro.evaluation import seeds
 from repro.evaluation.seeds import reach
-from repro.report.outcomes import NOT_SEEN, Answer, Outcome, Testable
+from repro.report.outcomes import NOT_SEEN, REASONS, Answer, Outcome, Testable
 from repro.types import InputError
 
 MARGIN_POINTS = 1.0  # what counts as no change, in points
@@ -96,7 +96,7 @@ class Measurement:
         if verdict == "does not apply":
             return self.unmet
         if verdict in NOT_SEEN:
-            return f"likely reason: {self.likely}" if self.likely else ""
+            return f"Likely reason: {REASONS[self.likely]}." if self.likely else ""
         if verdict != "cannot tell":
             return ""
         beyond = self.paper is not None and (self.paper < self.low or self.paper > self.high)
@@ -283,7 +283,7 @@ def left_open_by(m: Measurement) -> str:
 def side_open(m: Measurement) -> str:
     """That an interval tells no side, with the interval."""
     side = "sign" if m.null == 0 else f"side of {m.null:.3g}"
-    return _signed(f"{side} open: {m.value:.2f} ({m.low:.2f} to {m.high:.2f})")
+    return _signed(f"the {side} is open: {m.value:.2f} ({m.low:.2f} to {m.high:.2f})")
 
 
 def _signed(number: str) -> str:
@@ -297,13 +297,13 @@ def remedy(m: Measurement) -> str:
     """
     alone = answer(m)
     if alone == "no":
-        return f"contradicted alone, not among {m.parts} parts"
+        return f"contradicted by this part alone, but not surely enough for one of {m.parts} parts"
     if alone == "yes":
-        return f"holds alone, not among {m.networks} networks"
+        return f"holds on this network alone, but not surely enough for one of {m.networks}"
     if m.deciding:
         m = replace(m, seed_sd=m.deciding[0], item_error=m.deciding[1])
     if isnan(m.seed_sd) and isnan(m.low):
-        return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds"
+        return f"has {m.seeds} of the {seeds.FEWEST_SEEDS} seeds that an interval needs"
     if isnan(m.seed_sd):  # timings know no more than their interval
         width = log2(m.high / m.low) if m.test == "ratio" else m.high - m.low
         m = replace(m, seed_sd=0.0, item_error=width / 2 / seeds.reach(inf, m.cells))
@@ -321,10 +321,10 @@ def remedy(m: Measurement) -> str:
     if needed is None:
         times = ceil(10 * seeds.items_needed(m.item_error, size, m.cells, power)) / 10
         many = f"{times:.1f}" if times < 10 else f"{times:,.0f}"
-        return f"items too few {seen}: {many} times as many"
+        return f"takes {many} times the judged texts {seen}"
     if m.seed_sd == 0 or needed <= m.seeds:
-        return (
-            f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
-        )
+        enough = "judged texts" if m.seed_sd == 0 else "seeds"
+        return f"the value lies near the bound, though there are enough {enough} {seen}"
     most = seeds.MOST_SEEDS
-    return f"{needed if needed <= most else f'more than {most}'} seeds {seen}, at 80 % power"
+    how_many = needed if needed <= most else f"more than {most}"
+    return f"takes {how_many} seeds {seen} in 80 of 100 cases"

@@ -248,7 +248,7 @@ def test_a_network_that_training_harms_without_the_method_does_not_speak_of_it(r
     """Six claims were contradicted by what the recipe costs, with ESE or without."""
     found = by_claim(claims.table1(costing(rows, 2.6)), "ESE-T1-1")
     assert [m.verdict for m in found] == ["does not apply"]
-    assert found[0].why == "training costs it 2.6 points without the method"
+    assert found[0].why == "the same training without the method costs this network 2.6 points"
     unknown = rows[rows["method"] != f"{CONTROL} − {RAW}"]
     assert [m.verdict for m in by_claim(claims.table1(unknown), "ESE-T1-1")] == [UNSURE]
     only_scored = [m.verdict for m in by_claim(claims.figure3(costing(rows, 2.6)), "ESE-F3-2")]
