@@ -75,6 +75,7 @@ def pretrain(asked: Pretraining) -> int:
     from repro.training import mlm
 
     config = _network_asked(asked)
+    mlm.check_affordable(config)
     asked_cores = cpu_count() if asked.threads is None else asked.threads
     cores = check_dim(asked_cores, limit=MOST_THREADS, what="threads")
     writable_folder(asked.output)

@@ -105,3 +105,12 @@ def check_alike(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
             f"none of the classes of {name}, such as {first!r}, is among those of y_train, such as "
             f"{seen!r}: expected splits of one dataset"
         )
+
+
+def tell_unseen(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
+    """Warn of classes that training has not seen, whose rows no classifier can tell right."""
+    if len(unseen := y[~np.isin(y, y_train)]):
+        classes = np.unique(unseen).tolist()
+        told = f"{len(classes)} of {len(np.unique(y))} classes of {name}, such as {classes[0]!r},"
+        rows = f"the {len(unseen)} of {len(y)} rows that have them count as wrong"
+        warnings.warn(f"{told} are not among those of y_train: {rows}", stacklevel=3)

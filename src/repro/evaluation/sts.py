@@ -14,7 +14,7 @@ from repro.sets import Embed, ScoredPairs
 from repro.types import (
     Array,
     InputError,
-    check_dim,
+    check_dims,
     check_embeddings,
     check_same_length,
     finite_vector,
@@ -91,9 +91,7 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
         raise InputError(
             f"X1 has shape {X1.shape}, X2 {X2.shape}: expected the two sides of the same pairs"
         )
-    for dim in dims:
-        check_dim(dim, limit=X1.shape[1])
-    columns = np.asarray(dims, int) - 1
+    columns = np.array(check_dims(dims, limit=X1.shape[1]), int) - 1
     cosines = np.empty((len(columns), len(X1)))
     zeros = 0
     for start in range(0, len(X1), 1024):  # Running sums of (n, dim) doubles stay in cache
