@@ -1,7 +1,9 @@
 """What cannot be scored is refused, with the numbers that say why."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from dimadvise.bounds import smallest_sufficient
 from repro.evaluation import (
@@ -102,6 +104,22 @@ def classify(splits):
         ),
         (lambda: linear_probe(X, Y, X[:9], Y[:9] + 7), "none of the classes of y_test"),
         (lambda: cluster_scores(X, [np.nan, *Y[1:]], seed=0), r"y\[0\] is nan: expected a label"),
+        (
+            lambda: sts_spearman(X, X, np.arange(40), subsets=[np.nan, *Y[1:]], aggregate="mean"),
+            r"subsets\[0\] is nan: expected a label",
+        ),
+        (
+            lambda: sts_spearman(X, X, np.arange(40), subsets=Y[:, None], aggregate="mean"),
+            r"subsets has shape \(40, 1\): expected one label",
+        ),
+        (
+            lambda: knn_accuracy(X, pd.array(["a", None] * 20, dtype="string"), X, Y),
+            r"y_train\[1\] is <NA>: expected a label",
+        ),
+        (
+            lambda: retrieval_scores(torch.ones(2, 3, requires_grad=True), X, {0: [1]}),
+            r"Q is no matrix that numpy can read .*detach",
+        ),
         (lambda: sts_spearman(X, X, np.arange(40), dims=8), "dims is 8: expected a list of whole"),
         (lambda: sts_spearman(X, X, np.arange(40), dims="21"), "dims is '21': expected a list"),
         (

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from repro.seeding import make_rng
@@ -84,8 +85,10 @@ def check_labelled(
 
 def check_labels(y: NDArray[Any], name: str) -> None:
     """Refuse labels that are missing, and numbers among texts, which equal none of these."""
+    if y.ndim != 1:
+        raise InputError(f"{name} has shape {y.shape}: expected one label for each row")
     for row, label in enumerate(y.tolist()):
-        if label is None or label != label:  # NaN alone differs from itself
+        if pd.api.types.is_scalar(label) and pd.isna(label):
             raise InputError(f"{name}[{row}] is {label}: expected a label for every row")
     kinds = {isinstance(label, str) for label in y.tolist()}
     if len(kinds) > 1:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.evaluation.search import Indices, cosine_blocks, nearest_document, rounding_of
-from repro.types import InputError, check_dims, check_same_length, is_number
+from repro.types import InputError, check_dims, check_same_length, is_number, plain_array
 
 log = logging.getLogger(__name__)
 Ids: TypeAlias = Sequence[Hashable] | None
@@ -104,7 +104,7 @@ def retrieve(
     the last ranks, and how many such queries there are is logged. Else the order of rows would
     score.
     """
-    Q, C = np.atleast_1d(Q), np.atleast_1d(C)
+    Q, C = (np.atleast_1d(plain_array(X, name)) for X, name in ((Q, "Q"), (C, "C")))
     query_rows = _rows_of(query_ids, len(Q), "query")
     corpus_rows = _rows_of(corpus_ids, len(C), "document")
     relevant = _relevant(qrels, query_rows, corpus_rows)

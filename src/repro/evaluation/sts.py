@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs
+from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs, subset_members
 from repro.sets import Embed, ScoredPairs
 from repro.types import (
     Array,
@@ -53,11 +53,8 @@ def sts_spearman(
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     check_same_length(X1=X1, X2=X2, scores=scores)
     check_pairs(len(scores))
-    whole = subsets is None or aggregate == "all"
-    groups = np.zeros(len(scores)) if whole else np.asarray(subsets)
-    check_same_length(scores=scores, subsets=groups)
-    members = [groups == name for name in np.unique(groups)]
-    weights = np.array([rows.sum() if aggregate == "wmean" else 1 for rows in members], float)
+    members = subset_members(None if aggregate == "all" else subsets, len(scores))
+    weights = np.array([len(rows) if aggregate == "wmean" else 1 for rows in members], float)
     cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)
     correlations = np.empty((len(cosines), len(members)))
     for i, of_dim in enumerate(cosines):
