@@ -5,6 +5,7 @@ user's mistake.
 import inspect
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -506,6 +507,19 @@ def test_another_number_of_threads_is_another_network(
     assert keys[0] == keys[2] != keys[1]
 
 
+def test_a_vocabulary_that_has_no_room_for_the_letters_is_refused(
+    repro, write, tmp_path, sentences
+):
+    line = f"pretrain --corpus {write('corpus.txt', *sentences)} --output {tmp_path}/out"
+    sizes = "--layers 1 --hidden-dim 16 --batch-size 64 --threads 1 --vocabulary"
+    said = repro(f"{line} {sizes} 5", ends=2).err
+    least = int(re.search(r"vocabulary is 5: expected at least (\d+), the letters", said)[1])
+    assert 5 + 26 <= least < 100
+    assert f"expected at least {least}" in repro(f"{line} {sizes} {least - 1}", ends=2).err
+    repro(f"{line} {sizes} {least} --epochs 0.1")
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["vocab_size"] == least
+
+
 def test_pretrain_overwrites_no_other_network_and_no_edited_file(
     repro, write, tmp_path, sentences, monkeypatch
 ):
@@ -538,6 +552,9 @@ def test_pretrain_overwrites_no_other_network_and_no_edited_file(
         ("--heads 0", "heads is 0: expected at least 1"),
         ("--threads 0", "threads is 0: expected 1 to 1024"),
         ("--batch-size 0", "batch_size is 0: expected at least 1"),
+        ("--layers 1000000", "1000000 layers of hidden_dim 128 need about 3,2"),
+        ("--layers 100000000 --hidden-dim 1", "of memory while they are trained and"),
+        ("--max-length 100000000000", "give fewer layers, or a smaller hidden_dim, vocabulary or"),
         ("--learning-rate 0", "learning_rate is 0.0: expected a number above 0"),
     ],
 )

@@ -131,6 +131,7 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
         "study --workers 0": "workers is 0",
         "study --plan --workers 0": "workers is 0",
         "": "nothing to run",
+        "study -p profile gpu --plan": "sets the size of a page alone: expected --profile",
     }
     for wrong, said in faults.items():
         assert said in repro(f"sweep {wrong}", ends=2).err

@@ -133,6 +133,7 @@ def test_jl_dim_is_scikit_learns_rounded_up():
     for n, eps in ((2551, 0.1), (2551, 0.5), (100, 0.3), (10**6, 0.05)):
         # It cuts the fraction
         assert theory.jl_dim(n, eps) - int(johnson_lindenstrauss_min_dim(n, eps=eps)) in (0, 1)
+    assert theory.jl_dim(10**30, 0.5) == 3316
     assert (theory.jl_dim(2551, 0.1), theory.jl_dim(2551, 0.5)) == (6724, 377)
 
 
@@ -324,6 +325,10 @@ LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
         ),
         (lambda: participation_ratio(np.ones((5, 3))), "all rows of X are equal"),
         (lambda: theory.jl_dim(10, 1.0), "eps is 1.0"),
+        (lambda: theory.jl_dim(10, "0.5"), "eps is 0.5: expected a number"),
+        (lambda: theory.log_moment(8, None), "t is None: expected a finite number"),
+        (lambda: theory.expected_info_nce(8, "0.05"), "temperature is 0.05: expected a number"),
+        (lambda: theory.predicted_similarity(np.eye(4), 2), "dims is 2: expected a list"),
         (lambda: expected_info_nce(8, 0.0), "temperature is 0.0"),
         (lambda: expected_info_nce(8, 0.05, 1), "batch is 1"),
         (lambda: expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),

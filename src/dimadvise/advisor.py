@@ -187,29 +187,32 @@ def advise(
             store="pgvector" or pairs="pairs.tsv".
 
     Raises:
-        InputError: for values that cannot be, options beside a whole request, and vectors that
-            nothing can be told of.
+        InputError: for values that cannot be, options beside a whole request, vectors that nothing
+            can be told of, and files of them that were written to meanwhile.
     """
     from dimadvise.answer import answered
     from dimadvise.files import memory_explained
     from dimadvise.inputs import case_of
+    from dimadvise.source import unchanged
 
     started = time.perf_counter()
     if isinstance(vectors, Request):
         request = vectors
         beside = {"queries": queries, "labels": labels, **options}
-        given = [name for name, value in beside.items() if value is not None]
-        if given:
-            raise InputError(f"{' and '.join(given)} beside a whole request: set it in the request")
+        twice = [name for name, value in beside.items() if value is not None]
+        if twice:
+            raise InputError(f"{' and '.join(twice)} beside a whole request: set it in the request")
         request.check()
-        case = case_of(request, request.embeddings, request.queries, request.labels)
+        given: tuple[Any, Any, Any] = (request.embeddings, request.queries, request.labels)
     else:
         known = [option.name for option in fields(Request) if option.name not in BESIDES]
         request = _requested(options, known)
-        case = case_of(request, vectors, queries, labels)
+        given = vectors, queries, labels
     fewer = "or search fewer rows by --sample"
-    with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
-        return answered(request, case, started)
+    with unchanged(*given[:2]):
+        case = case_of(request, *given)
+        with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
+            return answered(request, case, started)
 
 
 def check(
@@ -239,14 +242,15 @@ def check(
     from dimadvise.again import checked
     from dimadvise.deploy import read, read_note
     from dimadvise.inputs import case_of
+    from dimadvise.source import unchanged
 
     request = _requested(options, CHECKED)
     if isinstance(advice, Advice):
         deployment, note = advice.stored, advice.note
     else:
         deployment, note = read(Path(advice)), read_note(Path(advice))
-    case = case_of(request, vectors, queries, labels)
-    with threadpool_limits(cpu_count()):
+    with threadpool_limits(cpu_count()), unchanged(vectors, queries):
+        case = case_of(request, vectors, queries, labels)
         return checked(deployment, note.get("promised", {}), case, request)
 
 

@@ -55,9 +55,11 @@ def oddities(
     `moments`.
     """
     yield from _counts(sample.documents, moments)
+    yield from _zeros(sample.documents, "rows")
     yield from _lengths(sample.documents, similarity)
     yield from _populations(sample.documents)
     if foreign:
+        yield from _zeros(sample.queries, "queries")
         yield from _apart(sample.documents, sample.queries)
     yield nested_or_not(sample, similarity)
 
@@ -84,13 +86,17 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
         )
 
 
+def _zeros(X: Block, what: str) -> Iterator[str]:
+    zeros = int((~X.any(axis=1)).sum())
+    if zeros:
+        yield (
+            f"{zeros} of {len(X):,} sampled {what} are zero and have no direction, so that nothing "
+            "is lost of what they find: drop them."
+        )
+
+
 def _lengths(X: Block, similarity: str) -> Iterator[str]:
     lengths = np.linalg.norm(X.astype(np.float64), axis=1)
-    if not lengths.all():
-        yield (
-            f"{int((lengths == 0).sum())} of {len(X):,} sampled rows are zero and "
-            "have no direction: drop them."
-        )
     spread = lengths.std() / max(lengths.mean(), 1e-300)
     if similarity == "cosine" and spread > LENGTHS:
         yield (

@@ -106,10 +106,9 @@ class Parquet(Vectors):
                 if D and values.null_count and not bad.any():
                     bad = np.asarray(values.is_null()).reshape(-1, D).any(axis=1)
                 if not D or bad.any():
-                    row = start + int(np.argmax(bad))
-                    raise InputError(
-                        f"{self.name} row {row} is empty or has not {D} numbers: drop such rows"
-                    )
+                    place = int(np.argmax(bad)) if D else 0
+                    wrong = _wrong_with(lists[place].as_py(), D)
+                    raise InputError(f"{self.name} row {start + place} {wrong}: drop such rows")
                 yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
                 start += len(lists)
 
@@ -142,6 +141,15 @@ class Parquet(Vectors):
             raise InputError(
                 f"{self.name} is not a whole parquet file ({error}): write it again"
             ) from None
+
+
+def _wrong_with(numbers: Sequence[Any] | None, D: int) -> str:
+    """What is wrong with a row that is no list of D numbers; D is 0 where no row has told it."""
+    if not numbers:
+        return "holds no list of numbers" if numbers is None else "is empty"
+    if None in numbers:
+        return f"has a null at {numbers.index(None)} among its {len(numbers)} numbers"
+    return f"has {len(numbers)} numbers, row 0 has {D}"
 
 
 def _content(kind: Any) -> str:

@@ -69,6 +69,9 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
     drawn = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
     fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
     full, rows, unfitted = source.take(drawn), drawn, drawn
+    if queries is not None and not full.any():
+        sampled = f"all {len(drawn):,} sampled queries in {source.name} are zero"
+        raise InputError(f"{sampled}: they have no direction, so any way to store finds the same")
     if queries is not None:
         equal, unfitted = equal_pairs(full, vectors, np.sort(fitted))
         is_document = np.isin(np.arange(len(drawn)), equal)

@@ -3,15 +3,31 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dimadvise.files import Block, Name, Vectors
 from dimadvise.vectors import files_of, open_vectors
 from repro.types import InputError
+
+MIXED = "was written to while it was read: give the same command again when it is whole"
+
+
+@contextmanager
+def unchanged(*sources: Any) -> Iterator[None]:
+    """Refuse what was found inside the block where a file of `sources`, arrays aside, was written
+    to meanwhile: rows of before and after are no one matrix.
+    """
+    paths = [Path(source) for source in sources if isinstance(source, str | Path)]
+    before = {path: _stamps(path) for path in paths if path.exists()}
+    yield
+    for path, stamps in before.items():
+        if not path.exists() or _stamps(path) != stamps:
+            raise InputError(f"{path} {MIXED}")
 
 
 @dataclass(frozen=True)
@@ -46,8 +62,7 @@ class Source:
     def check_unchanged(self) -> None:
         """Refuse to go on where a file was written to since: old rows would be mixed with new."""
         if _stamps(self.given) != self.files:
-            wanted = "give the same command again when it is whole; what was finished is kept"
-            raise InputError(f"{self.path} was written to while it was read: {wanted}")
+            raise InputError(f"{self.path} {MIXED}; what was finished is kept")
 
     def blocks(self, shard: Shard) -> Iterator[Block]:
         """The rows of a shard, part by part."""

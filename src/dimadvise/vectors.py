@@ -129,6 +129,7 @@ def _folder(path: Path, column: str) -> Vectors:
         names = ", ".join(file.name for file, _ in others[:3])
         files = "1 file" if len(others) == 1 else f"{len(others)} files"
         log.warning("%s: %s without a matrix left aside: %s", path, files, names)
+    _refuse_mixed_numbers(shards)
     _say_if_incomplete(path, [file for file, _ in shards])
     whole = Shards([vectors for _, vectors in shards], str(path))
     whole.files = [file.name for file, _ in shards]
@@ -137,6 +138,21 @@ def _folder(path: Path, column: str) -> Vectors:
     if named and not whole.id_column:
         whole.unread_ids = whole.unread_ids or named[0].name
     return whole
+
+
+def _refuse_mixed_numbers(shards: Sequence[tuple[Path, Vectors]]) -> None:
+    """Refuse whole numbers beside others: they are codes, in units of their own.
+
+    Floats of any precision are one kind, and so is what is written out, which may be either.
+    """
+    kinds: dict[str, tuple[Path, str]] = {}
+    for file, vectors in shards:
+        is_code = vectors.kind.startswith(("int", "uint"))
+        kinds.setdefault(vectors.kind if is_code else "floats", (file, vectors.kind))
+    if len(kinds) > 1:
+        (one, first), (other, second) = list(kinds.values())[:2]
+        told = f"{one} holds {first}, {other} {second}: as one matrix they would be of two scales"
+        raise InputError(f"{told}; write all shards with one kind of number, or keep them apart")
 
 
 def _say_if_incomplete(path: Path, files: Sequence[Path]) -> None:

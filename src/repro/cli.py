@@ -90,7 +90,7 @@ def main(
     allow_any_letter()
     code = 0
     try:
-        with warnings.catch_warnings(action="always", category=UserWarning):
+        with warnings.catch_warnings(action="default", category=UserWarning):
             # told as a sentence, without the line of code that Python prints beside it
             warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
             code = _verb(sys.argv[1:] if arguments is None else arguments, verbs, prog)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from repro.types import InputError
+from repro.types import InputError, is_number
 
 Item = TypeVar("Item")
 LIMIT = 2**63  # the first seed that is too large
@@ -34,8 +34,8 @@ def derive_seed(seed: int, component: str, *keys: object) -> int:
 
 def check_seed(seed: int) -> int:
     """Return a seed as an int, or raise an InputError if rows and torch could not hold it."""
-    if not -LIMIT <= int(seed) < LIMIT:
-        raise InputError(f"seed is {seed}: expected a whole number below 2**63, such as 0")
+    if not (is_number(seed) and -LIMIT <= seed < LIMIT and seed == int(seed)):
+        raise InputError(f"seed is {seed!r}: expected a whole number below 2**63, such as 0")
     return int(seed)
 
 

@@ -15,6 +15,7 @@ points that would show it are too few; the spectrum sees the flat space that hol
 All functions raise InputError for numbers out of range, and for points that are all equal.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +23,16 @@ from scipy.special import gammaln, hyp0f1, ive, log1p, logsumexp
 from scipy.stats import entropy
 from sklearn.neighbors import NearestNeighbors
 
-from repro.types import Array, InputError, check_dim, check_embeddings, one_of
+from repro.types import (
+    Array,
+    InputError,
+    above_zero,
+    check_dim,
+    check_dims,
+    check_embeddings,
+    is_number,
+    one_of,
+)
 
 INNER_NODES = 400
 """Gauss-Legendre nodes over the angle between two points."""
@@ -41,7 +51,7 @@ def log_moment(dim: int, t: float) -> float:
     round.
     """
     check_dim(dim)
-    if not np.isfinite(t):
+    if not (is_number(t) and np.isfinite(t)):
         raise InputError(f"t is {t}: expected a finite number")
     t = abs(float(t))
     if dim == 1:
@@ -137,14 +147,13 @@ def _angles(dim: int) -> tuple[Array, Array]:
 
 
 def _check(temperature: float, batch: int | None, positive_cosine: float) -> None:
-    if not (temperature > 0 and np.isfinite(temperature)):
-        raise InputError(f"temperature is {temperature}: expected a number above 0")
+    above_zero(temperature, "temperature")
     is_count = isinstance(batch, int | np.integer) and not isinstance(batch, bool)
     if batch is not None and not (is_count and batch >= 2):
         raise InputError(
             f"batch is {batch!r}: expected a whole number of at least 2, or None for the limit"
         )
-    if not -1 <= positive_cosine <= 1:
+    if not (is_number(positive_cosine) and -1 <= positive_cosine <= 1):
         raise InputError(f"positive_cosine is {positive_cosine}: expected a cosine, -1 to 1")
 
 
@@ -158,7 +167,7 @@ def two_nn(X: Array, *, discard: float = 0.1) -> float:
     them that curvature and changing density spoil, are censored rather than dropped: (r −
     1)/(Σ_{i≤r} ln μ₍ᵢ₎ + (n − r)·ln μ₍ᵣ₎), which is unbiased. Equal rows of X (n, D) count once.
     """
-    if not 0 <= discard < 1:
+    if not (is_number(discard) and 0 <= discard < 1):
         raise InputError(f"discard is {discard}: expected a share, 0 or more and below 1")
     r = _neighbour_distances(X, 2)
     log_ratio = np.sort(np.log(r[:, 1] / r[:, 0]))
@@ -262,9 +271,9 @@ def jl_dim(n: int, eps: float) -> int:
     """
     if check_dim(n, what="n") < 2:
         raise InputError("n is 1: a distance needs at least 2 points")
-    if not 0 < eps < 1:
+    if not (is_number(eps) and 0 < eps < 1):
         raise InputError(f"eps is {eps}: expected a number between 0 and 1")
-    return int(np.ceil(4 * np.log(n) / (eps**2 / 2 - eps**3 / 3)))
+    return int(np.ceil(4 * math.log(n) / (eps**2 / 2 - eps**3 / 3)))
 
 
 def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca") -> Array:
@@ -282,7 +291,7 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
     one_of(reducer, ("pca", "truncate", "grp", "rotate"), "reducer")
     X = _centred(X, "there is no similarity to keep")
     limit = None if reducer == "grp" else X.shape[1]
-    d = np.array([check_dim(dim, limit=limit) for dim in dims], dtype=np.int64)
+    d = np.array(check_dims(dims, limit=limit), dtype=np.int64)
     C = np.cov(X, rowvar=False, bias=True).reshape(X.shape[1], X.shape[1])
     whole = float((C**2).sum())
     ratio = float(np.trace(C)) ** 2 / whole  # participation ratio

@@ -1,10 +1,11 @@
 """Words every floor shares: the user error, checks of what users give, absent packages."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import metadata
-from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,9 +88,14 @@ def check_positive(config: Any, *names: str) -> None:
 
 def above_zero(value: float, what: str) -> float:
     """Return a number, or raise an InputError if it is not above 0."""
-    if not 0 < value < np.inf:
+    if not (is_number(value) and 0 < value < np.inf):
         raise InputError(f"{what} is {value}: expected a number above 0")
     return value
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a real number, and can be compared with bounds."""
+    return isinstance(value, Real)
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
@@ -215,6 +221,22 @@ def check_dim(dim: Any, *, limit: int | None = None, what: str = "dim") -> int:
         bound = "at least 1" if limit is None else f"1 to {limit}"
         raise InputError(f"{what} is {dim}: expected {bound}")
     return int(dim)
+
+
+def check_dims(
+    dims: Any,
+    what: str = "dims",
+    *,
+    each: str = "dim",
+    limit: int | None = None,
+) -> list[int]:
+    """Return `dims` as a list of ints, or raise an InputError if it is no list, or `each` of them
+    no whole number from 1 to `limit`.
+    """
+    is_list = isinstance(dims, Iterable) and not isinstance(dims, str)
+    if not is_list or getattr(dims, "ndim", 1) == 0:
+        raise InputError(f"{what} is {dims!r}: expected a list of whole numbers, such as [16, 8]")
+    return [check_dim(dim, limit=limit, what=each) for dim in dims]
 
 
 def installed(package: str) -> str:

@@ -116,6 +116,8 @@ def _cells_of(
         shared["dims"] = list(asked.dims)
         if "dims" in dict(asked.p):
             raise InputError("-p dims and --dims are given: expected one of them")
+    if "profile" in dict(asked.p):  # which decides seeds, networks, workers and names of files
+        raise InputError("-p profile sets the size of a page alone: expected --profile, of a sweep")
     shared |= dict(asked.p)
     usual = {"profile": "embedded", "record": True}
     unusual = {name: value for name, value in shared.items() if usual.get(name) != value}

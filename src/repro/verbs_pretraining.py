@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,6 @@ def pretrain(asked: Pretraining) -> int:
     given again.
     """
     from repro import data
-    from repro.data.samples import fingerprint
     from repro.digests import digest
     from repro.provenance import hardware
     from repro.reading import read_json
@@ -75,13 +75,14 @@ def pretrain(asked: Pretraining) -> int:
     from repro.training import mlm
 
     config = _network_asked(asked)
+    mlm.check_affordable(config)
     asked_cores = cpu_count() if asked.threads is None else asked.threads
     cores = check_dim(asked_cores, limit=MOST_THREADS, what="threads")
     writable_folder(asked.output)
     texts = data.load(asked.corpus, source=asked.source, limit=asked.sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{asked.corpus!r} is not a corpus of plain sentences")
-    content = fingerprint(asked.corpus, texts.source)
+    content = sha256("\n".join(texts.texts).encode()).hexdigest()  # A file may change meanwhile
     # Sums that are split among other threads differ in their last bits
     settings = {
         "config": asdict(config),

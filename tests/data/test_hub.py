@@ -1,3 +1,8 @@
+import os
+import re
+import subprocess
+import sys
+
 import datasets
 import pytest
 
@@ -74,6 +79,17 @@ def test_an_unreachable_hub_is_asked_once_and_the_message_says_what_to_do(monkey
     ):
         senteval.keep()
     assert not list((home() / "data").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("name", ["stsb", "nli"])
+def test_fetching_in_a_process_of_its_own_tells_that_the_hub_was_not_reached(name):
+    where = {"HF_ENDPOINT": "http://127.0.0.1:1", "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-m", "repro", "data", "fetch", name]
+    ended = subprocess.run(
+        command, env=os.environ | where, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2 and ended.stderr.count("\n") == 1
+    assert re.match(r"error: could not fetch .*refused.*Without a network", ended.stderr)
 
 
 def test_blank_rows_are_dropped_only_where_the_mirror_is_known_to_have_them():

@@ -27,6 +27,23 @@ def test_the_sample_is_drawn_once(monkeypatch):
     )
 
 
+def test_a_sample_is_not_kept_under_the_name_of_a_file_that_has_changed(write, monkeypatch):
+    corpus, store = write("corpus.txt", "a", "b", "c"), Store()
+    config = TrainConfig(corpus=str(corpus), source="local", sentences=2)
+    load = data.load
+
+    def edited(*args, **how):
+        found = load(*args, **how)
+        write("corpus.txt", "d", "e", "f", "g")
+        return found
+
+    monkeypatch.setattr(data, "load", edited)
+    with pytest.raises(InputError, match=r"corpus\.txt was written to while it was read"):
+        training_sentences(config, store)
+    monkeypatch.setattr(data, "load", load)
+    assert set(training_sentences(config, store)) <= set("defg")
+
+
 def test_a_file_of_ones_own(write):
     path = write("mine.txt", "one line", "another line", "a third")
     config = TrainConfig(corpus=str(path), sentences=3, source="local")

@@ -81,9 +81,11 @@ def test_of_two_saved_in_one_folder_at_once_the_second_waits(advice, tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-def test_queries_that_are_all_zero_keep_none_of_their_length(X):
-    found = dimadvise.advise(X, np.zeros((40, 40), np.float32), recall=0.9, **FEW).findings
-    assert any("and 0.0 % of queries" in line for line in found.measured)
+def test_queries_that_are_zero_but_for_one_keep_what_that_one_keeps(X):
+    asked = np.zeros((40, 40), np.float32)
+    asked[:, -1] = np.arange(40) < 8
+    found = dimadvise.advise(X, asked, recall=0.9, **FEW).findings
+    assert any("sampled queries are zero" in note for note in found.notes)
 
 
 def test_files_arrays_and_requests_are_advised_alike(X, advice, tmp_path):
@@ -92,6 +94,30 @@ def test_files_arrays_and_requests_are_advised_alike(X, advice, tmp_path):
     request = dimadvise.Request(tmp_path / "X.npy", recall=0.9, **FEW)
     for other in (by_path, dimadvise.advise(request)):
         assert other.answer == advice.answer
+
+
+@pytest.mark.parametrize("role", ["vectors", "queries"])
+@pytest.mark.parametrize("asked", ["advise", "check"])
+def test_what_was_found_of_old_rows_and_new_is_refused(
+    X, advice, tmp_path, monkeypatch, asked, role
+):
+    paths = {name: tmp_path / f"{name}.npy" for name in ("vectors", "queries")}
+    for path in paths.values():
+        np.save(path, X)
+    module, name = {"advise": ("answer", "answered"), "check": ("again", "checked")}[asked]
+    first = [] if asked == "advise" else [advice]
+    function = getattr(dimadvise, asked)
+
+    def found(*_):
+        if written:
+            np.save(written.pop(), X[::-1])
+        return "found"
+
+    monkeypatch.setattr(f"dimadvise.{module}.{name}", found)
+    written = [paths[role]]
+    with pytest.raises(InputError, match=rf"{role}\.npy was written to while it was read: give"):
+        function(*first, paths["vectors"], paths["queries"])
+    assert function(*first, paths["vectors"], paths["queries"]) == "found"
 
 
 def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_path):

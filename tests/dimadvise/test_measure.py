@@ -3,6 +3,7 @@ from.
 """
 
 import gc
+import re
 import weakref
 from itertools import pairwise
 
@@ -16,8 +17,10 @@ from scipy.special import expit
 from deployment import surveyed
 from dimadvise import measure, screening
 from dimadvise.coding import nearest_centroids
+from dimadvise.measure import survey
 from dimadvise.queries import Queries, crossed, draw
 from dimadvise.recall import interval_of, projected
+from dimadvise.request import Request
 from dimadvise.screening import choose, contenders, is_front
 from dimadvise.search import Nearest, ranks, searched
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
@@ -398,6 +401,17 @@ def test_no_map_is_fitted_on_a_document_that_is_a_query(n):
     foreign = clustered(n + 400)[n:]
     screening, asked, fitted = draw(in_memory(X), in_memory(foreign), np.random.default_rng(0))
     assert len(screening.full) + len(asked.full) == 400 and len(fitted) == n
+
+
+def test_queries_of_zeros_are_refused_or_told():
+    rng = np.random.default_rng(0)
+    documents = in_memory(rng.normal(size=(300, 16)).astype(np.float32), "documents")
+    asked = rng.normal(size=(60, 16)).astype(np.float32)
+    asked[::2] = 0
+    notes = survey(documents, in_memory(asked, "asked"), Request(levels=("int8",))).notes
+    assert any(re.search(r"sampled queries are zero and have no direction", each) for each in notes)
+    with pytest.raises(InputError, match="all 60 sampled queries in asked are zero"):
+        survey(documents, in_memory(asked * 0, "asked"))
 
 
 def test_a_query_is_known_by_the_first_row_searched_that_it_equals():

@@ -231,8 +231,25 @@ def test_a_number_that_is_not_finite_is_named_by_its_row_in_its_file(tmp_path, n
 def test_a_list_with_a_hole_is_refused(tmp_path, kind):
     rows = pa.array([[1, 2], [3, None], [5, 6]], pa.list_(kind), from_pandas=True)
     pq.write_table(pa.table({"v": rows}), tmp_path / "hole.parquet")
-    with pytest.raises(InputError, match=r"hole\.parquet row 1 is empty or has not 2 numbers"):
+    with pytest.raises(
+        InputError, match=r"hole\.parquet row 1 has a null at 1 among its 2 numbers"
+    ):
         list(open_vectors(tmp_path / "hole.parquet").blocks())
+
+
+@pytest.mark.parametrize(
+    "first, second, words",
+    [
+        (None, [1.0, 2.0], "row 0 holds no list of numbers: drop"),
+        ([], [1.0, 2.0], "row 0 is empty: drop"),
+        ([1.0, 2.0], [1.0], "row 1 has 1 numbers, row 0 has 2: drop"),
+    ],
+)
+def test_what_is_wrong_with_a_row_of_parquet_is_told(tmp_path, first, second, words):
+    rows = pa.array([first, second, [5.0, 6.0]], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"v": rows}), tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match=words):
+        list(open_vectors(tmp_path / "rows.parquet").blocks())
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
@@ -294,7 +311,7 @@ FAULTS = {
     "ids.parquet": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "none of id is a list"),
     "ragged.parquet": (
         lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p),
-        "row 6 .* has not 2",
+        "row 6 has 1 numbers, row 0 has 2",
     ),
     "empty.parquet": (
         lambda p: pq.write_table(pa.table({"v": pa.array([[]], pa.list_(pa.float32()))}), p),
@@ -302,11 +319,11 @@ FAULTS = {
     ),
     "hole.parquet": (
         lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], [1.0, None]]}), p),
-        "has not 2 numbers",
+        "row 1 has a null at 1 among its 2 numbers",
     ),
     "null.parquet": (
         lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p),
-        "row 1 is empty",
+        "row 1 holds no list of numbers",
     ),
     "zero.parquet": (lambda p: parquet(p, WHOLE[:0]), "at least one"),
     "cut.fvecs": (lambda p: cut(p, FORMS["vectors.fvecs"], 100), "no file of rows of 12 numbers"),
@@ -363,7 +380,7 @@ FAULTS = {
     ),
     "words.parquet": (
         lambda p: pq.write_table(pa.table({"v": ["[1, 2]", "one, two"]}), p),
-        "row 1 is empty or has not 2",
+        "row 1 holds no list of numbers",
     ),
     "bytes_for_text.parquet": (
         lambda p: pq.write_table(pa.table({"v": pa.array([b"[1, \xff"]).view(pa.string())}), p),
@@ -632,6 +649,26 @@ def test_shards_must_be_of_one_form_and_width(tmp_path):
         open_vectors(tmp_path)
     with pytest.raises(InputError, match="rows 0 to 37 of embeddings: expected 0 to 36"):
         in_memory(WHOLE).take([37, 0])
+
+
+@pytest.mark.parametrize("other, mixed", [("i1", True), ("i4", True), ("f2", False), ("f8", False)])
+def test_whole_numbers_and_floats_are_no_shards_of_one_matrix(tmp_path, other, mixed):
+    np.save(tmp_path / "a-0.npy", WHOLE.astype("f4"))
+    np.save(tmp_path / "a-1.npy", WHOLE.astype(other))
+    if not mixed:
+        assert open_vectors(tmp_path).shape == (2 * N, D)
+        return
+    with pytest.raises(
+        InputError, match=r"a-0\.npy holds float32, .*a-1\.npy int\d+: .* two scales"
+    ):
+        open_vectors(tmp_path)
+
+
+def test_whole_numbers_with_and_without_a_sign_are_no_shards_of_one_matrix(tmp_path):
+    parquet(tmp_path / "a-0.parquet", WHOLE.astype(int), pa.list_(pa.int8()))
+    parquet(tmp_path / "a-1.parquet", abs(WHOLE).astype(int), pa.list_(pa.uint8()))
+    with pytest.raises(InputError, match=r"a-0\.parquet holds int8, .*a-1\.parquet uint8"):
+        open_vectors(tmp_path)
 
 
 def test_what_lies_beside_shards_is_left_aside_with_a_warning_and_a_shard_never_is(

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -285,3 +287,12 @@ def test_labels_that_no_answer_can_equal_are_refused(score):
     missing[3] = "one"
     with pytest.raises(InputError, match="y_train has texts and numbers"):
         score(X, missing, X, y)
+
+
+@pytest.mark.parametrize("score", [linear_probe, partial(knn_accuracy, k=3)])
+def test_classes_that_training_has_not_seen_are_told_in_a_line(score):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y_train, y = np.repeat([0, 1], 30), np.array([0] * 20 + [1] * 20 + [7] * 15 + [8] * 5)
+    told = r"2 of 4 classes of y_test, such as 7, are not .* the 20 of 60 rows that have them count"
+    with pytest.warns(UserWarning, match=told):
+        assert score(X, y_train, X, y) <= 40 / 60

@@ -1,7 +1,9 @@
 """What cannot be scored is refused, with the numbers that say why."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from dimadvise.bounds import smallest_sufficient
 from repro.evaluation import (
@@ -102,6 +104,41 @@ def classify(splits):
         ),
         (lambda: linear_probe(X, Y, X[:9], Y[:9] + 7), "none of the classes of y_test"),
         (lambda: cluster_scores(X, [np.nan, *Y[1:]], seed=0), r"y\[0\] is nan: expected a label"),
+        (
+            lambda: sts_spearman(X, X, np.arange(40), subsets=[np.nan, *Y[1:]], aggregate="mean"),
+            r"subsets\[0\] is nan: expected a label",
+        ),
+        (
+            lambda: sts_spearman(X, X, np.arange(40), subsets=Y[:, None], aggregate="mean"),
+            r"subsets has shape \(40, 1\): expected one label",
+        ),
+        (
+            lambda: knn_accuracy(X, pd.array(["a", None] * 20, dtype="string"), X, Y),
+            r"y_train\[1\] is <NA>: expected a label",
+        ),
+        (
+            lambda: retrieval_scores(torch.ones(2, 3, requires_grad=True), X, {0: [1]}),
+            r"Q is no matrix that numpy can read .*detach",
+        ),
+        (lambda: sts_spearman(X, X, np.arange(40), dims=8), "dims is 8: expected a list of whole"),
+        (lambda: sts_spearman(X, X, np.arange(40), dims="21"), "dims is '21': expected a list"),
+        (
+            lambda: sts_spearman(X, X, np.arange(40), dims=np.array(2)),
+            "dims is .*2.*: expected a l",
+        ),
+        (lambda: prefix_cka(X, 2), "dims is 2: expected a list of whole numbers"),
+        (lambda: retrieval_scores(X, X, {0: [1]}, ks=5), "ks is 5: expected a list"),
+        (lambda: retrieval_scores(X, X, {0: [1]}, ks=()), "ks is empty"),
+        (lambda: retrieval_scores(X, X, [(0, 1)]), "qrels is a list: expected a dict"),
+        (lambda: retrieval_scores(X, X, {0: 1}), "qrels of 0 are 1: expected a list of documents"),
+        (lambda: retrieval_scores(X, X, {0: "doc"}), "qrels of 0 are 'doc': expected a list"),
+        (lambda: retrieval_scores(X, X, {0: {1: "1"}}), "relevance of 1 to 0 is 1: expected"),
+        (lambda: exact_match(None, "Paris"), "an answer or context is None: expected a text"),
+        (lambda: exact_match("Paris", None), "an answer or context is None: expected a text"),
+        (lambda: exact_match("Paris", ["Rome", 5]), "an answer or context is 5: expected a text"),
+        (lambda: linear_probe(X, Y, X, Y, seed=None), "seed is None: expected a whole number"),
+        (lambda: linear_probe(X, Y, X, Y, seed=1.5), "seed is 1.5: expected a whole number"),
+        (lambda: linear_probe(X, Y, X, Y, seed="0"), "seed is '0': expected a whole number"),
         (lambda: cluster_scores(X, [None] * 40, seed=0), r"y\[0\] is None: expected a label"),
         (lambda: knn_accuracy(X, np.ma.masked_equal(Y, Y[0]), X, Y), "y_train has .* masked"),
     ],

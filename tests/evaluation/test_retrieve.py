@@ -123,6 +123,32 @@ def exact_cosines(query, documents):
     return rising
 
 
+ZERO = np.zeros((1, 4))
+
+
+@pytest.mark.parametrize(
+    "Q, C",
+    [
+        (np.eye(4)[:2] * 0, np.eye(4)),
+        (np.eye(4)[:2], np.eye(4) * 0),
+        (np.eye(4)[:2], np.vstack([ZERO, ZERO, np.eye(4)[2:]])),
+    ],
+    ids=["zero queries", "zero documents", "at right angles"],
+)
+def test_queries_that_have_no_cosine_with_any_document_find_nothing(Q, C, caplog):
+    scores = retrieval_scores(Q, C, {0: [0], 1: [0, 1]}, ks=(1, 3))
+    assert scores["ndcg@1"] == scores["recall@1"] == 0
+    assert scores["mrr"] == pytest.approx((1 / 4 + 1 / 3) / 2)
+    assert "2 of 2 queries have cosine 0 with all documents" in caplog.text
+
+
+def test_a_query_of_zeros_takes_nothing_from_the_others(caplog):
+    Q = np.vstack([ZERO, np.eye(4)[:1]])
+    found = retrieve(Q, np.eye(4), {0: [0], 1: [0]})
+    assert found.ndcg(10).tolist() == [pytest.approx(1 / np.log2(5)), 1]
+    assert "1 of 2 queries" in caplog.text
+
+
 @pytest.mark.parametrize("scaled", [False, True])
 def test_different_documents_at_one_angle_are_tied_and_rounding_does_not_order_them(scaled):
     ties = 0
@@ -141,6 +167,8 @@ def test_different_documents_at_one_angle_are_tied_and_rounding_does_not_order_t
             order = sorted(range(n), key=lambda row: (-exact[row], row))
             assert found.top[q] == order[0] and nearest[q].tolist() == order[:5], seed
             ranks = sorted((order.index(row) + 1, gain) for row, gain in qrels[q].items())
+            if not any(exact):  # Nothing is found
+                ranks = [(n - 4 + place, gain) for place, (_, gain) in enumerate(ranks)]
             assert found.ranked[q].tolist() == [list(map(float, pair)) for pair in ranks], seed
             gain = sum(gain / np.log2(rank + 1) for rank, gain in ranks if rank <= 10)
             best = sorted(qrels[q].values(), reverse=True)

@@ -33,7 +33,10 @@ MISTAKES = [
     (lambda: losses.info_nce(THREE, Y), r"\(3, 4\), z2 \(6, 4\)"),
     (lambda: losses.info_nce(X, Y, z_neg=WIDE), r"z_neg has shape \(6, 15\): expected \(N, 4\)"),
     (lambda: losses.info_nce(X, Y, mask=WIDE > 0), r"mask has shape \(6, 15\): expected \(6, 6\)"),
-    (lambda: losses.uniformity(X[:1]), "uniformity of 1 row"),
+    (lambda: losses.alignment(X, X[:, :1]), r"z1 has shape .*expected two views \(B, d\)"),
+    (lambda: losses.alignment(X[:0], X[:0]), r"expected two views \(B, d\)"),
+    (lambda: losses.uniformity(X[0]), "expected at least 2 rows"),
+    (lambda: losses.uniformity(X[:1]), "expected at least 2 rows"),
     (lambda: losses.angle_pairs(X, THREE, GRADES), r"x has shape \(6, 4\), y \(3, 4\)"),
     (lambda: losses.angle_pairs(X, Y, GRADES[:5]), r"labels has shape \(5,\): expected \(6,\)"),
     (

@@ -172,6 +172,10 @@ def test_equal_seeds_give_equal_weights_whatever_the_threads_outside():
         ({"epochs": 0}, "epochs is 0"),
         ({"validation": 1.0}, "validation is 1.0: expected a share"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"hidden_layers": 0}, "hidden_layers is 0: expected a list of whole numbers"),
+        ({"seed": None}, "seed is None: expected a whole number"),
+        ({"validation": "0.1"}, "validation is 0.1: expected a share"),
+        ({"learning_rate": None}, "learning_rate is None: expected a number above 0"),
         ({"hidden_layers": (0,)}, "a size in hidden_layers is 0"),
         (
             {"activation": "identity", "learning_rate": 1e15, "batch_size": 50},

@@ -4,6 +4,7 @@ contract and ours.
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -205,3 +206,10 @@ def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(name, p):
             large.prefix(large.transform(X), beyond)
     smaller = make_reducer(name, p).fit_transform(X)
     np.testing.assert_allclose(large.prefix(large.transform(X), p), smaller, rtol=1e-4, atol=1e-4)
+
+
+@every
+@pytest.mark.parametrize("how", [{"requires_grad": True}, {"dtype": torch.bfloat16}], ids=str)
+def test_a_tensor_that_numpy_cannot_read_is_refused(name, how):
+    with pytest.raises(InputError, match="X is no matrix that numpy can read"):
+        small(name, 2).fit(torch.randn(20, 3, **how))

@@ -131,6 +131,7 @@ def test_too_few_distinct_rows_say_so():
             r"n_neighbors is 12: expected 1 to 11 \(n - 1 of 12 rows\).*48 more",
         ),
         (lambda: neighbour_sweep(X, [], 3), "no numbers of neighbours"),
+        (lambda: LLE(3, reg="x").fit(X), "reg is x: expected a number of at least 0"),
         (lambda: LLE(3, reg=np.nan).fit(X), "reg is nan: expected a number of at least 0"),
         (
             lambda: LLE(1, n_neighbors=2, reg=0).fit(np.arange(9.0)[:, None]),

@@ -121,6 +121,25 @@ def copied_code(tmp_path, monkeypatch):
         found.cache_clear()
 
 
+def test_data_that_change_before_they_are_read_give_no_cell_under_the_name_of_what_they_were(
+    cell_config, tmp_path, monkeypatch
+):
+    store = Store(tmp_path / "store")
+    known = {"sickr": "before"}
+    monkeypatch.setattr(cell_module, "fingerprint", lambda name, _: known.get(name, name))
+    whole = store.get_or_make
+
+    def waited(*args, **how):
+        if args[0] == "encoders":
+            known["sickr"] = "after"
+        return whole(*args, **how)
+
+    monkeypatch.setattr(store, "get_or_make", waited)
+    with pytest.raises(InputError, match="or sickr was written to while it was read: begin again"):
+        train_cell(cell_config, store, progress=False)
+    assert not store.folder("encoders", cell_key(cell_config)).exists()
+
+
 def test_what_a_progress_bar_is_called_lies_under_no_key(cell_config, copied_code):
     def keys():
         configs = [replace(cell_config, objective=name) for name in cell_module.LOSSES]

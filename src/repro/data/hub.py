@@ -133,11 +133,9 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
     files = source.data_files and {part: source.data_files.format(part=part)}
     copy = _copy(source)
     try:
-        hub, datasets = optional("huggingface_hub", "train"), optional("datasets", "train")
-        if copy is None and not hub.constants.HF_HUB_OFFLINE:
-            # one sign of life: left alone, the hub's client retries for half a minute and logs each
-            # try twice
-            hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
+        datasets = optional("datasets", "train")
+        if copy is None:
+            reached_hub()
         datasets.disable_progress_bars()  # of its conversions; a download shows its own
         # What is kept is the snapshot
         with TemporaryDirectory(ignore_cleanup_errors=True) as cache:
@@ -159,6 +157,17 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
     except Exception as error:
         what = f"{spec.name} ({source.id}, split {part})"
         raise not_fetched(what, spec, home() / "data" / spec.name, error) from error
+
+
+def reached_hub() -> Any:
+    """The hub's client, after one sign of life unless it is told to be offline: left alone, it
+    retries for half a minute and logs each try twice.
+    """
+    hub = optional("huggingface_hub", "train")
+    constants = optional("huggingface_hub.constants", "train")  # which the client does not import
+    if not constants.HF_HUB_OFFLINE:
+        hub.get_session().head(constants.ENDPOINT, timeout=10)
+    return hub
 
 
 def not_fetched(what: str, spec: DatasetSpec, kept: Path, error: Exception) -> Exception:

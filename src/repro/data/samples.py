@@ -81,6 +81,8 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
         corpus = data.load(config.corpus, source=config.source, limit=config.sentences)
         if not isinstance(corpus, data.Corpus):
             raise InputError(f"{config.corpus!r} is not a corpus of plain sentences")
+        if fingerprint(config.corpus, config.source) != content:
+            raise InputError(f"{config.corpus} was written to while it was read: begin again")
         return corpus.texts
 
     wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.hub import hub_source, hub_version, not_fetched
+from repro.data.hub import hub_source, hub_version, not_fetched, reached_hub
 from repro.data.menu import DATASETS
 from repro.manifests import sha256
 from repro.paths import home, hub_folder
 from repro.store import Store
-from repro.types import InputError, optional
+from repro.types import InputError
 from repro.writing import replacing
 
 log = logging.getLogger(__name__)
@@ -207,12 +207,12 @@ def _archive() -> Path:
         if not path.is_file():
             raise InputError(f"REPRO_HUB={folder} holds no {source.id}/{ARCHIVE}: put it there")
         return path
-    hub = optional("huggingface_hub", "train")
     try:
-        if not hub.constants.HF_HUB_OFFLINE:  # One sign of life, or its client retries for long
-            hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
+        hub = reached_hub()
         where = {"repo_type": "dataset", "revision": source.revision}
         path = Path(hub.hf_hub_download(source.id, ARCHIVE, **where))
+    except InputError:
+        raise
     except Exception as error:  # Of a client that raises a dozen unrelated types
         what = (
             f"{ARCHIVE} of {source.id}, SentEval's text of STS, SICK and the classification sets,"

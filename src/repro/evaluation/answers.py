@@ -7,7 +7,7 @@ not what it makes of it.
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from repro.types import InputError
 
@@ -19,6 +19,8 @@ def normalize_answer(text: str) -> str:
     """Lower case, without ASCII punctuation, a, an and the, and with single spaces: as SQuAD and
     HotpotQA compare.
     """
+    if not isinstance(text, str):
+        raise InputError(f"an answer or context is {text!r}: expected a text")
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
@@ -44,7 +46,9 @@ def is_yes_no(answer: str) -> bool:
 
 
 def _listed(answers: str | Sequence[str]) -> list[str]:
-    listed = [answers] if isinstance(answers, str) else list(answers)
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        return [answers]
+    listed = list(answers)
     if not listed:
         raise InputError("answers is empty: expected at least one, such as ['Paris']")
     return listed

@@ -22,6 +22,7 @@ from repro.evaluation.labels import (
     class_counts,
     majority_share,
     stratified_folds,
+    tell_unseen,
 )
 from repro.evaluation.stats import Score, bootstrap_mean
 from repro.sets import DataSet, Embed, LabelledPairs, LabelledTexts
@@ -89,6 +90,7 @@ def probe(
     X_train, y_train = check_labelled(X_train, y_train, "train")
     X_test, y_test = check_labelled(X_test, y_test, "test", width=X_train.shape[1])
     check_alike(y_train, y_test, "y_test")
+    tell_unseen(y_train, y_test, "y_test")
     if dev is not None:
         X_dev, y_dev = check_labelled(dev[0], dev[1], "dev", width=X_train.shape[1])
         check_alike(y_train, y_dev, "y_dev")

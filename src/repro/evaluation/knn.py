@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.evaluation.labels import FOLDS, check_alike, check_labelled, stratified_folds
+from repro.evaluation.labels import (
+    FOLDS,
+    check_alike,
+    check_labelled,
+    stratified_folds,
+    tell_unseen,
+)
 from repro.types import InputError, check_dim
 
 
@@ -30,9 +36,9 @@ def knn_accuracy(
         InputError: for k below 1 or above the training rows, mismatched lengths, or unusable
             embeddings.
     """
-    return float(
-        knn_correct(X_train, y_train, X_test, y_test, k=k, self_neighbour=self_neighbour).mean()
-    )
+    right = knn_correct(X_train, y_train, X_test, y_test, k=k, self_neighbour=self_neighbour)
+    tell_unseen(np.asarray(y_train), np.asarray(y_test), "y_test")
+    return float(right.mean())
 
 
 def knn_correct(

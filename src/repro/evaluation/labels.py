@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from repro.seeding import make_rng
@@ -84,8 +85,10 @@ def check_labelled(
 
 def check_labels(y: NDArray[Any], name: str) -> None:
     """Refuse labels that are missing, and numbers among texts, which equal none of these."""
+    if y.ndim != 1:
+        raise InputError(f"{name} has shape {y.shape}: expected one label for each row")
     for row, label in enumerate(y.tolist()):
-        if label is None or label != label:  # NaN alone differs from itself
+        if pd.api.types.is_scalar(label) and pd.isna(label):
             raise InputError(f"{name}[{row}] is {label}: expected a label for every row")
     kinds = {isinstance(label, str) for label in y.tolist()}
     if len(kinds) > 1:
@@ -105,3 +108,12 @@ def check_alike(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
             f"none of the classes of {name}, such as {first!r}, is among those of y_train, such as "
             f"{seen!r}: expected splits of one dataset"
         )
+
+
+def tell_unseen(y_train: NDArray[Any], y: NDArray[Any], name: str) -> None:
+    """Warn of classes that training has not seen, whose rows no classifier can tell right."""
+    if len(unseen := y[~np.isin(y, y_train)]):
+        classes = np.unique(unseen).tolist()
+        told = f"{len(classes)} of {len(np.unique(y))} classes of {name}, such as {classes[0]!r},"
+        rows = f"the {len(unseen)} of {len(y)} rows that have them count as wrong"
+        warnings.warn(f"{told} are not among those of y_train: {rows}", stacklevel=3)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length
+from repro.types import Array, InputError, check_dims, check_embeddings, check_same_length
 
 # Points, evenly spaced, whose distances, and whose neighbourhoods, are compared
 SAMPLE, PLACES = 500, 100
@@ -29,8 +29,7 @@ def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
     each text counts, as in a resample.
     """
     X = check_embeddings(X).astype(np.float64)
-    for dim in dims:
-        check_dim(dim, limit=X.shape[1])
+    dims = check_dims(dims, limit=X.shape[1])
     w = np.ones(len(X)) if weights is None else np.asarray(weights, np.float64)
     check_same_length(embeddings=X, weights=w)
     if not (w >= 0).all() or not w.sum() > 0:

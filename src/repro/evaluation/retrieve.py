@@ -1,6 +1,7 @@
 """How well an exact search finds: nDCG, recall, reciprocal rank (method-retrieval in the book)."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+import logging
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -8,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.evaluation.search import Indices, cosine_blocks, nearest_document, rounding_of
-from repro.types import InputError, check_dim, check_same_length
+from repro.types import InputError, check_dims, check_same_length, is_number, plain_array
 
+log = logging.getLogger(__name__)
 Ids: TypeAlias = Sequence[Hashable] | None
 """Names of rows; None numbers them from 0."""
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
@@ -70,10 +72,8 @@ def retrieval_scores(
         InputError: for unusable embeddings, ids that are unknown or named twice, a relevance below
             0, no k, or no query with a relevant document.
     """
-    if not len(ks):
+    if not check_dims(ks, "ks", each="k"):
         raise InputError("ks is empty: give at least one number of documents, such as (1, 10)")
-    for k in ks:
-        check_dim(k, what="k")
     retrieved = retrieve(Q, C, qrels, query_ids=query_ids, corpus_ids=corpus_ids)
     scores = {f"ndcg@{k}": float(retrieved.ndcg(k).mean()) for k in ks}
     scores |= {f"recall@{k}": float(retrieved.recall(k).mean()) for k in ks}
@@ -99,8 +99,12 @@ def retrieve(
     before. Cosines that rounding alone tells apart are tied, so that rounding does not order
     different documents at one angle. The order of rows then decides, which embeddings know nothing
     of; trec_eval, whose documents have no rows, takes the id that comes last in the alphabet.
+
+    A query whose cosines are all 0, as those of a zero vector are, finds nothing: its documents get
+    the last ranks, and how many such queries there are is logged. Else the order of rows would
+    score.
     """
-    Q, C = np.atleast_1d(Q), np.atleast_1d(C)
+    Q, C = (np.atleast_1d(plain_array(X, name)) for X, name in ((Q, "Q"), (C, "C")))
     query_rows = _rows_of(query_ids, len(Q), "query")
     corpus_rows = _rows_of(corpus_ids, len(C), "document")
     relevant = _relevant(qrels, query_rows, corpus_rows)
@@ -113,6 +117,7 @@ def retrieve(
         )
     ranked: dict[int, NDArray[np.float64]] = {}
     top = np.empty(len(Q), np.int64)
+    blind = 0
     rounding = rounding_of(C.shape[-1])
     for rows, cosines in cosine_blocks(Q, C):
         for row in own.keys() & set(range(rows.start, rows.stop)):
@@ -123,6 +128,12 @@ def retrieve(
             gains = relevant[row].items()
             ranks = sorted((_rank(of_query, place, rounding), gain) for place, gain in gains)
             ranked[row] = np.array(ranks)
+            if not of_query[of_query > -np.inf].any():
+                ranked[row][:, 0] = np.arange(len(C) - len(ranks), len(C)) + 1
+                blind += 1
+    if blind:
+        told = "%d of %d queries have cosine 0 with all documents, as zero vectors do: %s"
+        log.warning(told, blind, len(relevant), "they count as if they found nothing")
     return Retrieved(
         np.array(sorted(relevant)),
         tuple(ranked[row] for row in sorted(relevant)),
@@ -160,6 +171,9 @@ def _relevant(
     corpus_rows: Mapping[Hashable, int],
 ) -> dict[int, dict[int, float]]:
     """Row of each query that has relevant documents → their rows → relevance."""
+    if not isinstance(qrels, Mapping):
+        given = type(qrels).__name__
+        raise InputError(f"qrels is a {given}: expected a dict, such as {{query: {{document: 1}}}}")
     relevant: dict[int, dict[int, float]] = {}
     for query, judged in qrels.items():
         if query not in query_rows:
@@ -167,6 +181,9 @@ def _relevant(
                 f"qrels judge the query {query!r}, which is not among the "
                 f"{len(query_rows)} query ids"
             )
+        if isinstance(judged, str) or not isinstance(judged, Iterable):
+            wanted = "expected a list of documents, or a dict of their relevance"
+            raise InputError(f"qrels of {query!r} are {judged!r}: {wanted}")
         graded = judged if isinstance(judged, Mapping) else dict.fromkeys(judged, 1.0)
         for document, relevance in graded.items():
             if document not in corpus_rows:
@@ -175,7 +192,7 @@ def _relevant(
                     f"the {len(corpus_rows)} "
                     "document ids"
                 )
-            if not 0 <= relevance < np.inf:
+            if not (is_number(relevance) and 0 <= relevance < np.inf):
                 raise InputError(
                     f"relevance of {document!r} to {query!r} is {relevance}: expected 0 or more"
                 )

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from repro.evaluation.labels import check_labels
 from repro.seeding import make_rng
-from repro.types import Array, InputError, check_same_length, finite_vector
+from repro.types import Array, InputError, check_same_length, finite_vector, plain_array
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -229,7 +230,8 @@ def subset_members(subsets: Any, n: int) -> list[Counts]:
     if subsets is None:
         return [np.arange(n)]
     check_same_length(items=range(n), subsets=subsets)
-    names = np.asarray(subsets)
+    names = plain_array(subsets, "subsets")
+    check_labels(names, "subsets")
     return [np.flatnonzero(names == name) for name in np.unique(names)]
 
 

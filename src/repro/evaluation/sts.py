@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs
+from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs, subset_members
 from repro.sets import Embed, ScoredPairs
 from repro.types import (
     Array,
     InputError,
-    check_dim,
+    check_dims,
     check_embeddings,
     check_same_length,
     finite_vector,
@@ -53,11 +53,8 @@ def sts_spearman(
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     check_same_length(X1=X1, X2=X2, scores=scores)
     check_pairs(len(scores))
-    whole = subsets is None or aggregate == "all"
-    groups = np.zeros(len(scores)) if whole else np.asarray(subsets)
-    check_same_length(scores=scores, subsets=groups)
-    members = [groups == name for name in np.unique(groups)]
-    weights = np.array([rows.sum() if aggregate == "wmean" else 1 for rows in members], float)
+    members = subset_members(None if aggregate == "all" else subsets, len(scores))
+    weights = np.array([len(rows) if aggregate == "wmean" else 1 for rows in members], float)
     cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)
     correlations = np.empty((len(cosines), len(members)))
     for i, of_dim in enumerate(cosines):
@@ -91,9 +88,7 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
         raise InputError(
             f"X1 has shape {X1.shape}, X2 {X2.shape}: expected the two sides of the same pairs"
         )
-    for dim in dims:
-        check_dim(dim, limit=X1.shape[1])
-    columns = np.asarray(dims, int) - 1
+    columns = np.array(check_dims(dims, limit=X1.shape[1]), int) - 1
     cosines = np.empty((len(columns), len(X1)))
     zeros = 0
     for start in range(0, len(X1), 1024):  # Running sums of (n, dim) doubles stay in cache

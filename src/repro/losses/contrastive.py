@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.losses.distributed import gather_with_grad, own_rows
-from repro.types import InputError, check_same_length
+from repro.types import InputError
 
 
 def info_nce(
@@ -28,10 +28,7 @@ def info_nce(
     gathered with gradient. `mask` (B, W·B) is True where a row drops a column; its own column
     always stays. InputError for shapes that do not fit, or a temperature that is not above 0.
     """
-    if z1.shape != z2.shape or z1.ndim != 2 or len(z1) == 0:
-        raise InputError(
-            f"z1 has shape {tuple(z1.shape)}, z2 {tuple(z2.shape)}: expected two views (B, d)"
-        )
+    _check_views(z1, z2)
     if z_neg is not None and z_neg.shape[1:] != z1.shape[1:]:
         raise InputError(
             f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as "
@@ -58,6 +55,13 @@ def info_nce(
         return F.cross_entropy(logits, own)
 
 
+def _check_views(z1: Tensor, z2: Tensor) -> None:
+    if z1.shape != z2.shape or z1.ndim != 2 or len(z1) == 0:
+        raise InputError(
+            f"z1 has shape {tuple(z1.shape)}, z2 {tuple(z2.shape)}: expected two views (B, d)"
+        )
+
+
 def _unit(z: Tensor) -> Tensor:
     """Rows of length 1, in single precision at least."""
     return F.normalize(z if z.dtype == torch.float64 else z.float(), dim=-1)
@@ -75,8 +79,8 @@ def alignment(z1: Tensor, z2: Tensor) -> Tensor:
     """Mean squared distance of positives on the unit sphere, z1 and z2 (n, d): 0 is perfect (Wang &
     Isola, 2020).
     """
-    check_same_length(z1=z1, z2=z2)
-    apart = F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)
+    _check_views(z1, z2)
+    apart = _unit(z1) - _unit(z2)
     return apart.square().sum(-1).mean()
 
 
@@ -84,7 +88,7 @@ def uniformity(z: Tensor) -> Tensor:
     """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the sphere; lower is
     more uniform.
     """
-    if len(z) < 2:
-        raise InputError(f"uniformity of {len(z)} row: expected at least 2")
-    squared = torch.pdist(F.normalize(z, dim=-1)).square()
+    if z.ndim != 2 or len(z) < 2:
+        raise InputError(f"z has shape {tuple(z.shape)}: expected at least 2 rows, (n, d)")
+    squared = torch.pdist(_unit(z)).square()
     return (-2 * squared).logsumexp(0) - math.log(len(squared))

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.types import InputError, check_dim
+from repro.types import InputError, check_dims
 
 
 def matryoshka(
@@ -28,7 +28,7 @@ def matryoshka(
     `weights` c is 1 for each by default. InputError for sizes or weights that do not fit, or, when
     called, for no matrix to cut.
     """
-    sizes = [check_dim(dim) for dim in dims]
+    sizes = check_dims(dims)
     if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):
         raise InputError(
             f"dims are {list(dims)}: expected at least one size, increasing, none twice"

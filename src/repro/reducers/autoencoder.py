@@ -16,7 +16,7 @@ import numpy as np
 from repro.reducers.reducer import Reducer, check_size
 from repro.seeding import make_rng, threads
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, check_dim, check_positive, one_of
+from repro.types import Array, InputError, check_dim, check_dims, check_positive, is_number, one_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -106,14 +106,14 @@ class Autoencoder(Reducer):
         one_of(self.activation, list(ACTIVATIONS), "activation")
         for what in ("batch_size", "epochs", "patience"):
             check_dim(getattr(self, what), what=what)
-        if not 0 <= self.validation < 1:
+        if not (is_number(self.validation) and 0 <= self.validation < 1):
             raise InputError(
                 f"validation is {self.validation}: expected a share from 0 to below 1, such as 0.1"
             )
         check_positive(self, "learning_rate")
         D = X.shape[1]
         count = check_size(self.n_components, D, f"the columns of X, {D}")
-        inner = [check_dim(size, what="a size in hidden_layers") for size in self.hidden_layers]
+        inner = check_dims(self.hidden_layers, "hidden_layers", each="a size in hidden_layers")
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_.astype(X.dtype)
         layers = initial_layers(

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 from repro.reducers.neighbors import blocks_of, square_norms
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, unit_rows
+from repro.types import Array, InputError, is_number, unit_rows
 
 BLOCK = 512  # rows of a kernel matrix made at once
 
@@ -80,7 +80,7 @@ def checked_gamma(X: Array, kernel: str, gamma: float | str | None) -> float:
         return 1 / X.shape[1]
     if gamma == "median" and kernel == "rbf":
         return median_gamma(X)
-    if isinstance(gamma, str) or not 0 < gamma < np.inf:
+    if not (is_number(gamma) and 0 < gamma < np.inf):
         raise InputError(
             f"gamma is {gamma!r}: expected a number above 0, None for 1/D, or (rbf only) 'median'"
         )

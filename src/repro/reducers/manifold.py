@@ -28,7 +28,7 @@ from repro.reducers.neighbors import (
 )
 from repro.reducers.reducer import Reducer, check_memory, check_size, check_unequal
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
-from repro.types import Array, InputError, one_of
+from repro.types import Array, InputError, is_number, one_of
 
 KEPT = 4096  # rows of which lle keeps the inner products, for `transform`: 128 MB
 NULL = 1e-10  # eigenvalues of M below this are null
@@ -175,7 +175,7 @@ class LLE(Reducer):
         """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and
         `n_components`.
         """
-        if not 0 <= self.reg < np.inf:
+        if not (is_number(self.reg) and 0 <= self.reg < np.inf):
             raise InputError(f"reg is {self.reg}: expected a number of at least 0, such as 0.001")
         limit, why = len(X) - 1, f"n - 1 of {len(X)} rows"
         check_size(self.n_neighbors, limit, why, "n_neighbors")

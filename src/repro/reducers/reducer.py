@@ -24,6 +24,7 @@ from repro.types import (
     check_dim,
     check_embeddings,
     check_range,
+    plain_array,
     refuse_masked,
 )
 
@@ -78,6 +79,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     def _input(self, X: Any, **options: Any) -> Array:
         refuse_masked(X)
+        if hasattr(X, "detach"):  # A tensor, of which numpy cannot read all
+            X = plain_array(X)
         try:
             X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], **options))
         except ValueError as error:

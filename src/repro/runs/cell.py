@@ -130,11 +130,18 @@ def cell_key(config: TrainConfig, *, other: Any = None) -> str:
     read = replace(only_what_is_read(config), save_every=TrainConfig().save_every)
     named = {
         "config": asdict(read),
+        **contents_of(config),
+    } | ({} if other is None else {"other": other})
+    return digest(named, code=training_code(config))
+
+
+def contents_of(config: TrainConfig) -> dict[str, str]:
+    """What identifies the bytes that a configuration names: those of its backbone and its data."""
+    return {
         "backbone": backbone_identity(config.backbone),
         "corpus": fingerprint(config.corpus, config.source),
         "validation": fingerprint(config.validation, config.source),
-    } | ({} if other is None else {"other": other})
-    return digest(named, code=training_code(config))
+    }
 
 
 def train_cell(
@@ -158,11 +165,16 @@ def train_cell(
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
         objective = objective_of(config)
+        material = objective.material(config, store) if examples is None else examples
+        score = dev or dev_scorer(config.validation, config.source)
+        if contents_of(config) != contents:  # Since another process was waited for, say
+            changed = f"{config.backbone}, {config.corpus} or {config.validation}"
+            raise InputError(f"{changed} was written to while it was read: begin again")
         trained = train_encoder(
             config,
             LOSSES[config.objective],
-            objective.material(config, store) if examples is None else examples,
-            dev or dev_scorer(config.validation, config.source),
+            material,
+            score,
             encoder=start and start(),
             pooler=objective.pooler,
             state_path=work / STATE,
@@ -177,6 +189,7 @@ def train_cell(
         note["history"] = asdict(trained.history)
         (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
+    contents = contents_of(config)
     key = cell_key(config, other=other)
     noted = asdict(config) | ({} if other is None else {"other": other})
     made = store.get_or_make("encoders", key, make, config=noted)

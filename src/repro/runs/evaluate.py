@@ -22,7 +22,7 @@ from repro.models.packing import merge_equal
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
 from repro.sets import all_texts
-from repro.types import Array, InputError, check_dim
+from repro.types import Array, InputError, check_dims
 from repro.writing import write_text
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def encoder_rows(
     for layer in dict.fromkeys(layers) if layers else [None]:
         depth, width, shown = _read_at(network, layer, readout)
         # A wrong dim is refused before the long work
-        sizes = [check_dim(dim, limit=width) for dim in dims] or [width]
+        sizes = check_dims(dims, limit=width) or [width]
         places.append((depth, sizes, {"layer": layer, "readout": shown}))
     method = METHODS.get(type(task.judged), "classification")
     how, *more = [line] if line else _how_read(network)

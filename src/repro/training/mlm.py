@@ -23,6 +23,7 @@ from transformers import BertConfig, BertForMaskedLM
 
 from repro.data.sampling import bucketed_batches
 from repro.models.device import default_device
+from repro.reducers.reducer import available_bytes
 from repro.seeding import check_seed, make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.training.wordpieces import (
@@ -35,6 +36,8 @@ from repro.training.wordpieces import (
 )
 from repro.types import InputError, check_dim, check_positive
 
+BYTES_A_NUMBER = 16  # a weight, its gradient and Adam's two moments, in single precision
+BYTES_A_LAYER = 100_000  # what a layer takes beside its numbers: modules, hooks, names
 IGNORED = -100
 """Target of a position that was not masked; gives no loss and no gradient."""
 
@@ -172,9 +175,11 @@ def pretrain(
     `description`.
 
     Raises:
-        InputError: for a corpus that is too small, and for one without a known word in the
-            sentences that are held out or learnt from, whose loss would be that of nothing.
+        InputError: for a network beyond memory, a corpus that is too small, and for one without a
+            known word in the sentences that are held out or learnt from, whose loss would be that
+            of nothing.
     """
+    check_affordable(config)
     check_enough(corpus, config)
     tokenizer = corpus.tokenizer
     backbone = make_bert(tokenizer, config)
@@ -226,6 +231,20 @@ def check_enough(sentences: Sized, config: PretrainConfig) -> None:
         raise InputError(
             f"{len(sentences)} sentences: expected two batches "
             f"({2 * config.batch_size}), and 100 to hold one out"
+        )
+
+
+def check_affordable(config: PretrainConfig) -> None:
+    """Raise an InputError for a network that cannot be held in memory while it is trained."""
+    D = config.hidden_dim
+    numbers = (config.vocabulary + config.max_length) * D + config.layers * (12 * D * D + 13 * D)
+    needed = BYTES_A_NUMBER * numbers + BYTES_A_LAYER * config.layers
+    free = available_bytes()
+    if needed > free:
+        told = f"{config.layers} layers of hidden_dim {D} need about {needed / 1e9:,.1f} GB"
+        raise InputError(
+            f"{told} of memory while they are trained and {free / 1e9:,.1f} GB are available: "
+            "give fewer layers, or a smaller hidden_dim, vocabulary or max_length"
         )
 
 

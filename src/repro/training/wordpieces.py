@@ -20,6 +20,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 
+from repro.types import InputError
+
 Ids: TypeAlias = NDArray[np.int64]
 MOST_HELD_OUT = 8192
 """Sentences whose loss is measured at the end, at most."""
@@ -79,9 +81,16 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     numbers the letters as it meets them in a hash table, differently in every process, and breaks
     ties by these numbers. So a first pass finds the letters, and the second is given them in
     alphabetical order.
+
+    Raises:
+        InputError: for a `vocabulary` that has no room for these letters.
     """
     letters = _letters(sentences)
     first = _trained(sentences, 1, list(SPECIAL), letters)
+    if vocabulary < first.get_vocab_size():
+        least = f"{first.get_vocab_size()}, the letters of these sentences at the start of a word"
+        told = f"and within one, and {len(SPECIAL)} tokens that are no letters"
+        raise InputError(f"vocabulary is {vocabulary}: expected at least {least} {told}")
     pieces = sorted(set(first.get_vocab()) - set(SPECIAL))
     tokenizer = _blank(_trained(sentences, vocabulary, [*SPECIAL, *pieces], letters).get_vocab())
     tokenizer.add_special_tokens(list(SPECIAL))
