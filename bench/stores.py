@@ -8,7 +8,16 @@ the full vectors' ten that fresh queries find, beside what the advisor counts by
 comparison; exit 1 where they differ by more than `APART`. Of Milvus it is `FLOAT_VECTOR` alone, all
 that milvus-lite holds. Weaviate and Elasticsearch are servers that no wheel brings.
 
-`--vectors X.npy` takes rows of a file in place of made ones.
+`--vectors X.npy` takes rows of a file in place of made ones. Of 20,000 sentence vectors of 384
+numbers, all stores but Milvus, which takes too long over them, found within 0.004 of what was
+promised:
+
+    usearch int8: promised 0.933, found 0.932
+    sqlite-vec binary, 40 re-scored: promised 0.887, found 0.888
+    lancedb float16, 40 re-scored: promised 1.000, found 1.000
+    qdrant float16: promised 0.932, found 0.933
+    pgvector float16: promised 0.932, found 0.932
+    pgvector binary, 40 re-scored: promised 0.887, found 0.887
 """
 
 import argparse
@@ -16,7 +25,7 @@ import json
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import replace
 from functools import cache
@@ -127,9 +136,10 @@ class Outcome(NamedTuple):
     found: float
 
 
-def outcomes(X: Any, Q: Any) -> Iterator[Outcome]:
+def outcomes(X: Any, Q: Any, stores: Sequence[str]) -> Iterator[Outcome]:
     """What each engine finds of half of the numbers."""
-    for store, ask in ENGINES.items():
+    for store in stores:
+        ask = ENGINES[store]
         if find_spec(ask.__name__) is None:
             print(f"{store}: not installed")
             continue
@@ -182,6 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.stores", description=__doc__)
     parser.add_argument("--vectors", type=Path)
     parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--only", nargs="+", choices=list(ENGINES), default=list(ENGINES))
     options = parser.parse_args()
     rows = options.rows + QUERIES
     if options.vectors is None:
@@ -189,7 +200,8 @@ def main() -> int:
     else:
         X = np.load(options.vectors, mmap_mode="r")[:rows].astype(np.float32)
     over = 0
-    for store, level, rerank, promised, found in outcomes(X[:-QUERIES], X[-QUERIES:]):
+    Q = X[-QUERIES:]
+    for store, level, rerank, promised, found in outcomes(X[:-QUERIES], Q, options.only):
         over += abs(found - promised) > APART
         again = f", {NEAREST * rerank} re-scored" if rerank else ""
         print(f"{store} {level}{again}: promised {promised:.3f}, found {found:.3f}", flush=True)
