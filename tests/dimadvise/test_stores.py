@@ -27,7 +27,7 @@ from dimadvise.stores import (
 from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, fitted
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 NAMED = (
     "pgvector",
@@ -139,6 +139,19 @@ def test_what_is_pasted_for_faiss_runs_as_it_stands(tmp_path, repro):
     names = {"X": X, "Q": X[:7]}
     exec(code.replace("index.search", "found = index.search"), names)
     assert (names["found"][1][:, 0] == np.arange(7)).mean() > 0.5, "rows find themselves"
+
+
+def test_what_is_pasted_for_faiss_rescores_by_itself(tmp_path):
+    made, X = replace(deployed(level="binary"), rerank=4), rows(400)
+    deploy.write(tmp_path, made)
+    code = paste("faiss", made, str(tmp_path))
+    names = {"X": X, "Q": X[:9]}
+    exec(code.replace("index.search", "found = index.search"), names)
+    cosines, places = names["found"]
+    full = unit_rows(X)
+    expected = np.einsum("ij,ikj->ik", full[:9], full[places])
+    np.testing.assert_allclose(cosines, expected, atol=1e-5)
+    assert places.shape == (9, 10) and "Then order" not in code
 
 
 def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
