@@ -2,7 +2,7 @@
 that no fit has seen.
 
 All ways of storing are screened on a small sample. Those that no other beats, in bytes or in
-recall@10, are measured anew, by other queries and on as many rows as are asked for, so that what is
+recall@10, and a few that may be the answer among more rows are measured anew, by other queries and on as many rows as are asked for, so that what is
 promised was not chosen by the queries that promise it. Recall@k with re-ranking needs none: the
 full vectors put a neighbour in its place if it is a candidate.
 """
@@ -131,7 +131,8 @@ def _screened(tried: int, sample: Sample, kept: int) -> str:
     """How ways were chosen to be measured."""
     return (
         f"{tried} ways of storing were screened by {len(sample.queries):,} other queries on "
-        f"{len(sample.documents):,} rows, and the {kept} that no other beat were measured."
+        f"{len(sample.documents):,} rows, and the {kept} that no other beat, or may not beat among "
+        "more rows, were measured."
     )
 
 

@@ -191,6 +191,6 @@ advice.codes(X)  # {deployment.bytes} bytes a row
 # a step of a pipeline of scikit-learn
 make_pipeline(SavedReducer({where!r}), LogisticRegression())
 {anew}
-# a file of any size, in shards; goes on where it was stopped
-$ dimadvise apply vectors.npy --advice {quote(where)} --output shards
+# a file of any size, in shards in the folder vectors; goes on where it was stopped
+$ dimadvise apply vectors.npy --advice {quote(where)}
 """

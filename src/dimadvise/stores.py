@@ -16,6 +16,7 @@ STORES: dict[str, Any] = tomllib.loads(
     (files("dimadvise") / "stores.toml").read_text(encoding="utf-8")
 )
 NEAREST = 10  # that a query of what is pasted wants
+LOADER = "def nearest(q)"  # in Python that loads a store and asks it
 
 
 def levels_of(store: str, asked: Sequence[str] = ()) -> list[str]:
@@ -66,8 +67,8 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
     compared = "binary" if level == "binary" and "binary" in record["metrics"] else similarity
     operators = record.get("operators", {})
     count = NEAREST * max(times, 1)
-    text = Template(record["again"] if times and record["again"] else record["paste"])
-    pasted = text.substitute(
+    parts = ("again", "load_again") if times and record["again"] else ("paste", "load")
+    words = dict(
         dim=deployment.transform.dim,
         full=len(deployment.transform.matrix),
         type=record["types"][kind],
@@ -76,21 +77,34 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
         operator=operators.get(compared, ""),
         whole_operator=operators.get(similarity, ""),
         wrapped=record.get("wrapped", {}).get(level, ""),
+        imports=record.get("imports", {}).get(level, ""),
         count=count,
         more=4 * count,
         advice=repr(folder),
         # An index of pgvector gives no more rows than it searches, which are 1,000 at most
         searched=min(max(4 * count, 200), 1000),
-    ).strip()
+    )
+    words["coded"] = Template(record.get("row", {}).get(level, "")).substitute(words)
+    texts = [record[part].strip() for part in parts if part in record]
+    pasted = Template("\n\n".join(texts)).substitute(words)
     if times and not record["again"]:
-        pasted += f"\nThen order the {count} candidates by the full vectors, and keep {NEAREST}."
+        remark = "# " if LOADER in pasted else ""
+        wanted = f"order the {count} candidates by the full vectors, and keep {NEAREST}."
+        pasted += f"\n{remark}Then {wanted}"
     return pasted
 
 
 def filled_by(store: str, folder: str) -> str:
     """Which rows and queries go into what is pasted, and what makes them."""
-    if STORES[store].get("takes_full"):
+    record = STORES[store]
+    if record.get("takes_full"):
         return "it takes full vectors and full queries"
+    if LOADER in record["paste"] + record.get("load", ""):
+        return (
+            f"`dimadvise apply VECTORS --advice {folder}` writes its rows to the folder `vectors`. "
+            "The Python below loads them from there, with their ids, and puts queries through the "
+            "same map; where candidates are re-scored, VECTORS have to lie where they lay"
+        )
     return (
         f"`dimadvise apply VECTORS --advice {folder}` writes its rows. Queries go through the same "
         f"map: in Python, `from dimadvise.deploy import read; read({folder!r}).codes(Q)`. Where a "

@@ -21,7 +21,7 @@ from dimadvise.measure import survey
 from dimadvise.queries import Queries, crossed, draw
 from dimadvise.recall import interval_of, projected
 from dimadvise.request import Request
-from dimadvise.screening import choose, contenders, is_front
+from dimadvise.screening import choose, contenders, is_front, overlooked
 from dimadvise.search import Nearest, ranks, searched
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
@@ -277,6 +277,32 @@ def test_fronts_and_contenders():
     assert contenders(sizes, np.stack([recall, recall[::-1]], axis=1)) == [1, 3, 4, 5]
     sure = interval_of(np.ones(100))
     assert sure.high == 1 and 0.95 < sure.low < 0.97, "no miss among a hundred proves no more"
+
+
+def test_a_few_fine_numbers_that_miss_a_little_among_few_rows_are_measured_too():
+    ways = {
+        ("truncate", 64, "float32"): (256, 1.0),
+        ("svd", 64, "float16"): (128, 0.97),
+        ("svd", 48, "float32"): (192, 0.925),
+        ("svd", 48, "float16"): (96, 0.92),
+        ("pca", 48, "float16"): (96, 0.91),
+        ("svd", 32, "float16"): (64, 0.88),
+        ("svd", 16, "float16"): (32, 0.7),
+        ("svd", 64, "binary"): (8, 0.93),
+    }
+    sizes, recall = (np.array(column) for column in zip(*ways.values(), strict=True))
+    tried = list(ways)
+
+    def found(what, amount):
+        return [tried[place] for place in overlooked(tried, sizes, recall, (what, amount))]
+
+    few = ("svd", 48, "float16")
+    chosen = contenders(sizes, recall[:, None], ("recall", 0.95))
+    assert few not in [tried[place] for place in chosen], "signs of fewer bytes find more"
+    assert found("recall", 0.95) == [("svd", 32, "float16"), few]
+    assert found("recall", 0.99) == [few], "what misses too much is left out"
+    assert found("recall", 0.6) == [], "signs are sure to do"
+    assert found("bytes", 96) == overlooked(tried, sizes, recall, None) == []
 
 
 def test_a_range_of_eight_bits_has_room_for_new_rows_at_both_ends():

@@ -1,19 +1,33 @@
 """What each vector store holds, how it compares, and what is pasted into it."""
 
 import json
+import sys
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from deployment import deployed, rows, surveyed
+from dimadvise import deploy
+from dimadvise.apply import apply
 from dimadvise.coding import MENU, SIMILARITIES, Deployment
 from dimadvise.deploy import read
-from dimadvise.stores import STORES, check_store, codes_queries, holds, levels_of, paste
+from dimadvise.loading import batches
+from dimadvise.stores import (
+    STORES,
+    check_store,
+    codes_queries,
+    filled_by,
+    holds,
+    levels_of,
+    paste,
+)
 from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, fitted
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 NAMED = (
     "pgvector",
@@ -96,8 +110,6 @@ def test_codes_are_compared_with_codes_where_the_store_does_so(level):
 
 
 def test_symmetric_codes_have_one_scale_and_no_offset_and_are_read_again(tmp_path):
-    from dimadvise import deploy
-
     Y = Deployment(unchanged(40), "cosine").vectors(rows(200))
     made = fitted(unchanged(40), "cosine", "int8", Y, symmetric=True)
     assert np.ptp(made.codebook.step) == 0
@@ -129,6 +141,19 @@ def test_what_is_pasted_for_faiss_runs_as_it_stands(tmp_path, repro):
     assert (names["found"][1][:, 0] == np.arange(7)).mean() > 0.5, "rows find themselves"
 
 
+def test_what_is_pasted_for_faiss_rescores_by_itself(tmp_path):
+    made, X = replace(deployed(level="binary"), rerank=4), rows(400)
+    deploy.write(tmp_path, made)
+    code = paste("faiss", made, str(tmp_path))
+    names = {"X": X, "Q": X[:9]}
+    exec(code.replace("index.search", "found = index.search"), names)
+    cosines, places = names["found"]
+    full = unit_rows(X)
+    expected = np.einsum("ij,ikj->ik", full[:9], full[places])
+    np.testing.assert_allclose(cosines, expected, atol=1e-5)
+    assert places.shape == (9, 10) and "Then order" not in code
+
+
 def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
     np.save(tmp_path / "X.npy", rows(400))
     out = tmp_path / "out"
@@ -137,11 +162,81 @@ def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
     ).out
     note = json.loads((out / "reducer.json").read_text())
     assert note["level"] in ("float32", "float16", "binary")
-    assert told.rstrip().endswith("LIMIT 10;") and "CREATE TABLE" in told
+    assert "LIMIT 10;\n\n# In Python" in told and "CREATE TABLE" in told
+    assert told.rstrip().splitlines()[-1].startswith("    return [id for (id,) in db.execute(ask")
     assert "SET hnsw.ef_search = 200;" in told, "an index gives no more rows than it has searched"
     assert f"`dimadvise apply VECTORS --advice {out}` writes its rows" in " ".join(told.split())
-    assert "CREATE TABLE" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "CREATE TABLE" in page and "def nearest(q):" in page
     refused = repro(
         "advise", tmp_path / "X.npy", "--store", "weaviate", "--levels", "int4", ends=2
     ).err
     assert "weaviate holds no int4: expected float32" in " ".join(refused.split())
+
+
+ENGINES = (
+    "lancedb",
+    "pgvector",
+    "pgvector.psycopg",
+    "psycopg",
+    "pymilvus",
+    "qdrant_client",
+    "sqlite3",
+    "sqlite_vec",
+    "usearch.index",
+)
+"""Modules that printed code imports; they may be there or not."""
+
+
+def printed_python(pasted):
+    """What a program is given of it."""
+    words, _, python = pasted.partition("# In Python")
+    return f"#{python}" if python else words
+
+
+@pytest.mark.parametrize(
+    "store", ["pgvector", "qdrant", "lancedb", "milvus", "usearch", "sqlite-vec"]
+)
+@pytest.mark.parametrize("rerank", [0, 4])
+def test_printed_python_loads_every_row_by_its_id_and_asks(store, rerank, tmp_path, monkeypatch):
+    """Beside stand-ins that take all and find nothing; `bench.stores` asks the engines."""
+    for name in ENGINES:
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    asked = sys.modules["lancedb"].connect().create_table().search().distance_type().limit()
+    asked.to_arrow.return_value = pa.table({"id": [500], "whole": [rows(1)[0]]})
+    loaded = []
+
+    def watched(*given, **options):
+        for batch in batches(*given, **options):
+            loaded.append(batch)
+            yield batch
+
+    monkeypatch.setattr("dimadvise.loading.batches", watched)
+    X = rows(300)
+    np.savez(tmp_path / "X.npz", vectors=X, ids=np.arange(500, 800))
+    for level in levels_of(store):
+        made = Ways(in_memory(X), np.arange(300), "cosine", 0, store=store).way("svd", 24, level)
+        made = replace(made, rerank=rerank)
+        folder = tmp_path / level
+        deploy.write(folder / "advice", made)
+        apply(tmp_path / "X.npz", folder / "advice", folder / "vectors")
+        monkeypatch.chdir(folder)
+        pasted = paste(store, made)
+        names = {}
+        exec(printed_python(pasted), names)
+        assert isinstance(names["nearest"](X[0]), list)
+        (batch,) = loaded
+        assert batch.ids == list(range(500, 800))
+        np.testing.assert_array_equal(batch.codes, made.codes(X))
+        rescored = bool(rerank and STORES[store]["again"])
+        assert (batch.full is not None) == rescored
+        assert ("Then order" in pasted) == (bool(rerank) and not rescored)
+        loaded.clear()
+
+
+def test_python_that_loads_is_told_of_where_it_is_printed_and_else_how_to_do_without():
+    assert "The Python below loads them" in filled_by("pgvector", "advice")
+    assert "The Python below loads them" in filled_by("usearch", "advice")
+    assert "read('my advice').codes(Q)" in filled_by("weaviate", "my advice")
+    assert "nearest" not in paste("weaviate", deployed())
+    assert filled_by("faiss", "advice") == "it takes full vectors and full queries"
