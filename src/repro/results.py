@@ -3,6 +3,7 @@
 import io
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pandas as pd
@@ -83,6 +84,20 @@ def read_recorded(path: Path) -> pd.DataFrame:
 def results_folder() -> Path:
     """Where recorded rows are committed."""
     return paths.project_root() / "results"
+
+
+def check_recordable(folder: Path | None = None) -> None:
+    """Raise an InputError where rows could not be added to `results/`, before hours are spent."""
+    folder = folder or results_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        wanted = "record in a checkout that can be written to, or leave out record"
+        raise InputError(f"nothing can be added to {folder} ({error.strerror}): {wanted}") from None
+    if read_digests(folder) is None:
+        refuse_unlisted(folder)
 
 
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:

@@ -78,6 +78,19 @@ def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, ver
     ]
 
 
+def test_that_nothing_can_be_recorded_is_told_before_anything_is_trained(monkeypatch, tmp_path):
+    monkeypatch.setattr("repro.results.results_folder", lambda: tmp_path / "results")
+    (tmp_path / "results").touch()
+    assert Page("name", "wang_table1").record is False
+    with pytest.raises(InputError, match=r"nothing can be added to .*results \(.*\): record in a"):
+        Page("name", "wang_table1", record=True)
+    (tmp_path / "results").unlink()
+    Page("name", "wang_table1", record=True)
+    (tmp_path / "results" / "rows.parquet").touch()
+    with pytest.raises(InputError, match="SHA256SUMS"):
+        Page("name", "wang_table1", record=True)
+
+
 def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
     written = []
     monkeypatch.setattr(pages, "record", lambda rows: written.append(rows) or ["a<b>/x.parquet"])

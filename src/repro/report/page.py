@@ -26,7 +26,7 @@ from repro.report.tables import Shown, pill
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import recorded_frame, verdict_frame, write_verdicts
 from repro.report.verdict_table import verdict_table
-from repro.results import record, recorded_rows
+from repro.results import check_recordable, record, recorded_rows
 from repro.store import Store
 from repro.terminal import complain
 from repro.types import InputError
@@ -97,6 +97,8 @@ class Page:
                 _refuse_repeated(name, value)
         for line in told_before(self.name, self.parameters):
             complain(line)
+        if self.record:
+            check_recordable()
         if self.parameters and self.data_source == "hub":
             from repro.data.senteval import keep  # brings pyarrow
 
