@@ -2,9 +2,10 @@
 that no fit has seen.
 
 All ways of storing are screened on a small sample. Those that no other beats, in bytes or in
-recall@10, and a few that may be the answer among more rows are measured anew, by other queries and on as many rows as are asked for, so that what is
-promised was not chosen by the queries that promise it. Recall@k with re-ranking needs none: the
-full vectors put a neighbour in its place if it is a candidate.
+recall@10, and a few that may be the answer among more rows are measured anew, by other queries and
+on as many rows as are asked for, so that what is promised was not chosen by the queries that
+promise it. Recall@k with re-ranking needs none: the full vectors put a neighbour in its place if it
+is a candidate.
 """
 
 from collections.abc import Iterator, Sequence
