@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
-from repro.reducers import REDUCERS, make_reducer, reducer
+from repro.reducers import REDUCERS, make_reducer, reduced, reducer
+from repro.store import Store
 from repro.types import InputError
 
 SMALL = {
@@ -213,3 +214,12 @@ def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(name, p):
 def test_a_tensor_that_numpy_cannot_read_is_refused(name, how):
     with pytest.raises(InputError, match="X is no matrix that numpy can read"):
         small(name, 2).fit(torch.randn(20, 3, **how))
+
+
+def test_sizes_that_few_rows_cannot_fit_are_told_of_and_left_out(tmp_path, capsys):
+    X = np.random.default_rng(0).standard_normal((40, 6))
+    found = dict(reduced("pca", X[:4], X, [2, 4, 5, 8], Store(tmp_path)))
+    assert list(found) == [2]
+    assert "left out: pca at 4, 5 dims: it was fitted on 4 rows" in capsys.readouterr().err
+    assert list(dict(reduced("pca", X, X, [2, 8], Store(tmp_path)))) == [2]
+    assert not capsys.readouterr().err  # X itself has no 8 dims

@@ -66,7 +66,7 @@ def reduced(
     (n, dim) float32.
 
     It is fitted once at the largest dim, of which the others are prefixes; at each where it is not
-    nested. Dims beyond min(m − 1, D) are left out, and those beyond its positive eigenvalues, of
+    nested. Dims beyond D are left out; so are those beyond m − 1 or its positive eigenvalues, of
     which the terminal is told.
     """
 
@@ -79,7 +79,11 @@ def reduced(
         settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
         return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
 
-    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
+    rows, most = fit.shape
+    sizes = sorted(d for d in dims if d <= min(rows - 1, most))
+    if beyond := sorted(d for d in dims if rows <= d <= most):
+        listed = ", ".join(map(str, beyond))
+        complain(f"left out: {name} at {listed} dims: it was fitted on {rows} rows, needs more")
     if not REDUCERS[name].nested:
         yield from ((d, output(d)) for d in sizes)
         return
