@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.timing import peak_mb
 
-CASES = {  # rows, dims, most seconds, most MB
+CASES = {  # Rows, dims, most seconds, most MB
     "unlabelled": (1_000_000, 768, 180, 2_000),
     "pairs": (200_000, 384, 90, 2_000),
 }

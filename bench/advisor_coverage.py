@@ -35,10 +35,10 @@ from repro.store import Store
 from repro.terminal import say
 
 ITEMS = (30, 100, 300, 1000)
-PARTS = (0.75, 0.5, 0.25, 0.125, 0.0625)  # of the full size, tried beside 12
-FRESH = 20_000  # items that stand for the whole population
+PARTS = (0.75, 0.5, 0.25, 0.125, 0.0625)  # Of the full size, tried beside 12
+FRESH = 20_000  # Items that stand for the whole population
 METHODS = ("truncate", "pca")
-MOVED = 0.15  # of a difference between two points by which a point is moved
+MOVED = 0.15  # Of a difference between two points by which a point is moved
 
 Maps = Sequence[Callable[[Any], Any]]
 
@@ -264,12 +264,12 @@ class Coverage:
 
     n: int
     samples: int
-    refused: int  # samples whose score at full size may be zero
+    refused: int  # Samples whose score at full size may be zero
     held: Any  # (methods × sizes,), NaN where no sample reached it
     # Share of samples in which the answer keeps what was asked for; keeping everything does
     claims: float
-    beside: float  # share of answers whose own bound held
-    answers: float  # share of samples with an answer
+    beside: float  # Share of answers whose own bound held
+    answers: float  # Share of samples with an answer
 
 
 def coverage(

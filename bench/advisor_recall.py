@@ -72,7 +72,7 @@ def main() -> int:
         for at in np.ndindex(truth.shape):
             interval = interval_of(recalls[at][asked].astype(np.float64))
             covered[at] += interval.low <= truth[at] <= interval.high
-    covered = covered[1:] / SAMPLES  # the first way is the full vectors, which find all
+    covered = covered[1:] / SAMPLES  # The first way is the full vectors, which find all
     targets = [
         (t, r, choose(found.options, "recall", t, r))
         for t in (0.8, 0.9, 0.95, 0.99)

@@ -42,7 +42,7 @@ from repro.types import unit_rows
 
 ROWS, FRESH, STEP, NEAR, KEPT = 3_000, 1_000, 4, 1.15, 0.95
 LEVELS = tuple(level for level in MENU if level != PRODUCT)
-TRIED = 200  # queries by which a row of bitbudget's table is chosen
+TRIED = 200  # Queries by which a row of bitbudget's table is chosen
 
 
 class Shape(NamedTuple):
@@ -52,8 +52,8 @@ class Shape(NamedTuple):
     power: float
     clusters: int = 0
     mean: float = 0.0
-    turned: bool = True  # or else the first numbers say most, as where vectors are made to be cut
-    tails: float = 0.0  # degrees of freedom of t; 0 is normal
+    turned: bool = True  # Or else the first numbers say most, as where vectors are made to be cut
+    tails: float = 0.0  # Degrees of freedom of t; 0 is normal
 
 
 SHAPES = {

@@ -42,7 +42,7 @@ from repro.types import unit_rows
 
 ROWS, PAIRS, FRESH_PAIRS = 6_000, 3_000, 20_000
 LEVELS = ("float32", *Pairs.levels)
-NOISE = 0.75  # of the deviation of cosines
+NOISE = 0.75  # Of the deviation of cosines
 
 
 def graded(X: Any, pairs: int, seed: int) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from repro.writing import write_text
 EXPERIMENT, GROWTH = "proposal_choosing_dim", "beyond_collection_size"
 SETTING = r"(?P<level>.+), (?P<vectors>[\d,]+) vectors(?:, (?P<candidates>\d+) re-scored)?"
 """What the setting of a row of a growing collection says."""
-TENFOLD, STOPS = 10, 3  # of the vectors that are projected to, and sizes that the law sees
+TENFOLD, STOPS = 10, 3  # Of the vectors that are projected to, and sizes that the law sees
 DIGITS = 4
 
 

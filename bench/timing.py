@@ -26,7 +26,7 @@ class BenchRow:
     columns: Mapping[str, Any] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
-    threads: int | None = None  # of both sides; None where the command's choice holds
+    threads: int | None = None  # Of both sides; None where the command's choice holds
 
     @property
     def ratio(self) -> float:

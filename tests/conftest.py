@@ -123,7 +123,7 @@ def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     for config in (qwen2, LlamaConfig(**sizes, num_hidden_layers=2)):
         torch.manual_seed(0)
         model, name = AutoModelForCausalLM.from_config(config), config.model_type
-        with torch.no_grad():  # a fresh norm is all ones: not to be told from none at all
+        with torch.no_grad():  # A fresh norm is all ones: not to be told from none at all
             model.model.norm.weight.uniform_(0.5, 2.0)
         made[name] = saved_network(
             model,

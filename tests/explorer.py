@@ -235,7 +235,7 @@ class Reader:
         budget = gigabytes(1000, self.typed["budget"])
         price = Decimal(self.typed["price"] or 0)
         headings = [*HEADINGS[:3], *["price"][: bool(price)], *HEADINGS[3:]]
-        if self.chosen["use"] == NEIGHBOURS:  # which are what is kept, then
+        if self.chosen["use"] == NEIGHBOURS:  # Which are what is kept, then
             headings.remove("neighbours")
         lines: list[Any] = [f"The best ways within {budget}, by what they keep for sure", headings]
         for way in self.fitting():

@@ -71,7 +71,7 @@ def _write(repository: Path, source: HubSource, part: str, rows: list[dict[str, 
     if path.suffix == ".txt":
         path.write_text("".join(f"{row['text']}\n" for row in rows), encoding="utf-8")
         return
-    if path.is_file():  # two of our datasets are columns of one repository
+    if path.is_file():  # Two of our datasets are columns of one repository
         rows = [old | new for old, new in zip(pq.read_table(path).to_pylist(), rows, strict=True)]
     pq.write_table(pa.Table.from_pylist(rows), path)
 

@@ -12,7 +12,7 @@ from repro.report.verdict_frames import verdict_frame
 from repro.rows import make_rows
 
 HOLDS, FAILS, UNSURE, ABSENT = "holds here", "not seen here", "cannot tell", "not attempted"
-LESS = "direction only"  # the claimed sign, but not the printed size
+LESS = "direction only"  # The claimed sign, but not the printed size
 SEEDS = (0, 1, 2)
 
 

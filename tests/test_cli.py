@@ -198,7 +198,7 @@ def test_evaluate_ones_own_pairs(evaluated, tiny, pairs):
     out, frame = evaluated(f"--encoder {tiny} --data {pairs} --pooling mean --dims 32 8")
     assert frame["dim"].tolist() == [32, 8]
     assert set(frame["metric"]) == {"spearman"} and set(frame["data_source"]) == {"local"}
-    assert frame["value"].iloc[0] > 0.5  # it counts shared words at least
+    assert frame["value"].iloc[0] > 0.5  # It counts shared words at least
     for row in frame.itertuples():
         assert f"dim {row.dim:>5}  spearman  {100 * row.value:.2f}  [{100 * row.ci_low:.2f}" in out
 
@@ -336,7 +336,7 @@ def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(
     monkeypatch.setattr("repro.verbs_embeddings.BLOCK", 1)
     write("t.txt", *["a line that is long" * 50] * 1000)
     assert "has changed while it was read, from 1,000 texts to" in repro(line, ends=2).err
-    lines = ["a line that is LONG"] * 20  # as many, and as many bytes
+    lines = ["a line that is LONG"] * 20  # As many, and as many bytes
     monkeypatch.setattr(
         SentenceEncoder, "encode", lambda *a, **k: write("t.txt", *lines) and encode_block(*a, **k)
     )
@@ -356,7 +356,7 @@ def test_encode_and_advise_take_a_baseline_by_its_name(
     texts, advice = write("texts.txt", "the cow sleeps", "the horse sleeps"), tmp_path / "advice"
     start = f"encode --encoder glove --texts {texts} --output {tmp_path}/X.npy"
     out, _ = repro(f"{start} --dim 9 --quiet")
-    assert os.environ[QUIET] == "1"  # which workers inherit
+    assert os.environ[QUIET] == "1"  # Which workers inherit
     assert "2 x 9 float32" in out and "mean of words" in out
     assert "pooling is cls: glove is made whole" in repro(f"{start} --pooling cls", ends=2).err
     repro(f"advise --encoder glove --texts {write('many.txt', *sentences[:240])} --output {advice}")
@@ -408,9 +408,9 @@ def test_pretrain_writes_a_backbone_with_its_card(
     assert "| licence of the corpus | that of the file, unknown here |" in told
     pieces = json.loads((output / "config.json").read_text())["vocab_size"]
     assert f"{pieces} lower-cased WordPieces" in told and pieces < card["config"]["vocabulary"]
-    assert not list(repro_home.glob("work/*"))  # nothing is left to resume
+    assert not list(repro_home.glob("work/*"))  # Nothing is left to resume
     before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
-    (output / "tokenizer.json").unlink()  # by a kill
+    (output / "tokenizer.json").unlink()  # By a kill
     again = repro(f"pretrain --corpus {corpus} --output {output} {sizes}")
     assert "found in the store" in again.out
     del before[output / "tokenizer.json"]
@@ -436,7 +436,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(repro, write, tmp_path, se
         assert thesis.read_text() == "Three years of work."
     thesis.write_bytes(b"")
     repro(lines["reduce"])
-    repro(lines["reduce"])  # its own output may be made again
+    repro(lines["reduce"])  # Its own output may be made again
     assert np.load(thesis).shape == (8, 2)
 
 
@@ -626,7 +626,7 @@ def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     monkeypatch.setattr(
         verbs_doctor, "examine", lambda repair=False: iter([("datasets absent", True)])
     )
-    monkeypatch.setenv("REPRO_LOG", "verbose")  # no level: the usual one
+    monkeypatch.setenv("REPRO_LOG", "verbose")  # No level: the usual one
     assert "BAD datasets" in repro("doctor --repair", ends=1).out, (
         "which moving artefacts aside does not mend"
     )

@@ -78,7 +78,7 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(
     exported = sentence_transformers.SentenceTransformer(f"{tmp_path}/model", device="cpu").encode(
         texts
     )
-    # for everyone else: two tensors, and a note that says what to do with them
+    # For everyone else: two tensors, and a note that says what to do with them
     tensors, encoder = (
         load_file(folder / "reducer.safetensors"),
         SentenceEncoder.load(note["encoder"]),
@@ -86,7 +86,7 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(
     assert encoder.pooling == note["pooling"] and note["formula"] == "y = (x / |x|) @ matrix + bias"
     wanted = [encoder.n_layers] if layer is None else [layer, encoder.n_layers]
     layers = encoder.encode_layers(texts, wanted)
-    full = unit_rows(layers[-1])  # as it is published
+    full = unit_rows(layers[-1])  # As it is published
     states = unit_rows(full if layer is None else layers[0])
     np.testing.assert_allclose(
         exported,
@@ -96,7 +96,7 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(
 
     kept = share_kept(full, exported, pairs)
     assert kept.high >= retain, f"promised {retain}, kept {kept}"
-    # the check can fail: as many numbers of the same states, but of the directions that vary least
+    # The check can fail: as many numbers of the same states, but of the directions that vary least
     centred = states - states.mean(0)
     least = centred @ np.linalg.svd(centred, full_matrices=False)[2][-note["dim"] :].T
     assert share_kept(full, least, pairs).high < retain

@@ -14,7 +14,7 @@ OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}}
 HEADERS = {
     "tokenizer": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4",
     "too_much": "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000000, 4), }",
-    "stack": "-" * 9000 + "1",  # on which Python says that memory ran out
+    "stack": "-" * 9000 + "1",  # On which Python says that memory ran out
     "overflow": f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 4), }}",
 }
 """Headers of damaged files, by the error that numpy raises."""
@@ -206,7 +206,7 @@ def test_memory_that_runs_out_is_not_told_as_a_damaged_file(repro, files, tmp_pa
     monkeypatch.setattr(np, "fromfile", Mock(side_effect=error))
     err = repro(line, ends=2).err
     assert f"memory ran out while {files[0]} was read ({error}): " in err and "whole" not in err
-    with files[0].open("r+b") as file:  # its header promises more than there is
+    with files[0].open("r+b") as file:  # Its header promises more than there is
         file.truncate(1000)
     assert "X.npy is not a whole .npy file" in repro(line, ends=2).err
 

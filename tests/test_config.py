@@ -72,7 +72,7 @@ def test_profiles_and_overrides():
     chosen = profile("embedded", source="local", views=3, seed=4, epochs=None, sentences=77)
     assert (chosen.train.sentences, chosen.train.epochs) == (77, PROFILES["embedded"].train.epochs)
     assert (chosen.train.source, chosen.source) == ("local", "local")
-    # the poolers of step 2 see the data in the order of the seed that trained the encoders
+    # The poolers of step 2 see the data in the order of the seed that trained the encoders
     assert (chosen.train.seed, chosen.step_two.seed, chosen.step_two.views) == (4, 4, 3)
     # Over the recipe's
     assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25
@@ -85,7 +85,7 @@ def test_profiles_and_overrides():
         "a folder by the name of a recipe's"
     )
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
-    assert profile("paper", sentences=200).step_two.batch_size == 200  # a batch of all
+    assert profile("paper", sentences=200).step_two.batch_size == 200  # A batch of all
     # Pages look up the profile's source before all else
     for ask in (profile, PROFILES.__getitem__):
         with pytest.raises(

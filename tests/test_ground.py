@@ -119,7 +119,7 @@ def test_a_mask_is_dropped_by_no_reducer_vector_or_map_and_an_empty_one_hides_no
 
 
 def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():
-    # the strings are the results: these numbers are what every recorded row stands on
+    # The strings are the results: these numbers are what every recorded row stands on
     assert derive_seed(0, "pooler", 8) == 105_164_170_514_625_125
     keys = [
         (1, "pooler", 8),

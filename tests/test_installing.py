@@ -109,7 +109,7 @@ def test_every_verb_names_the_extra_that_it_needs_where_the_core_alone_is_instal
         for verb in VERBS
         if not any(line.split()[0] == verb for line in (*needs, *works))
     }
-    works["doctor"] = works.pop("doctor")  # last, for what it says is read
+    works["doctor"] = works.pop("doctor")  # Last, for what it says is read
     ends = with_the_core_alone([*needs, *works])
     for (line, extra), (code, said) in zip(needs.items(), ends, strict=False):
         assert code == 2 and said.count("error:") == 1 and "Traceback" not in said, (line, said)
@@ -142,7 +142,7 @@ def test_every_package_that_is_imported_comes_with_the_core_or_a_known_extra():
     assert extra_with("torch.nn") == "train" and extra_with("repro.nothing") is None
 
 
-# by hash
+# By hash
 
 
 LOCKS = [*sorted(ROOT.glob("constraints*.txt")), ROOT / "binder" / "jupyterlab.txt"]

@@ -96,7 +96,7 @@ def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
         "wang_table1.parquet",
         "SHA256SUMS",
     }
-    # columns outside the key, such as the hardware, do not make another number
+    # Columns outside the key, such as the hardware, do not make another number
     record(some(0.9).assign(hardware="another machine"), tmp_path)
     assert len(read_rows(path)) == 4
     record(some(0.9, n_judged=100), tmp_path)
@@ -218,7 +218,7 @@ def test_recorded_rows_that_nothing_vouches_for_are_not_read_nor_added_to(tmp_pa
         with pytest.raises(InputError, match=told):
             act()
     assert sums.read_text() == listed and not path.exists()
-    sums.write_text("")  # the way out, as `sha256sum` leaves it where no file is left
+    sums.write_text("")  # The way out, as `sha256sum` leaves it where no file is left
     record(some(0.3), tmp_path)
     assert len(results.recorded_rows("wang_table1")) == 2
 
@@ -259,8 +259,8 @@ def test_a_run_of_a_part_of_a_curve_does_not_replace_what_sums_up_the_whole(comm
         assert (path.read_bytes(), (tmp_path / "SHA256SUMS").read_text()) == before
         assert not (tmp_path / "wang_table1.parquet").exists(), "nothing of a refused write is kept"
     part = curve((8, 16), value=0.9)
-    record(part[part["metric"] == "accuracy"], tmp_path)  # cells say all of themselves
-    record(curve((8, 16), seed=1), tmp_path)  # another run
+    record(part[part["metric"] == "accuracy"], tmp_path)  # Cells say all of themselves
+    record(curve((8, 16), seed=1), tmp_path)  # Another run
     more = ("PCA", "SVD", "GRP")
     record(curve((8, 16, 32, 64), more, value=0.7), tmp_path)
     frame = read_rows(path)

@@ -20,7 +20,7 @@ from repro.types import InputError
 from repro.verbs_doctor import examine
 
 KEY, OTHER = "0123456789abcdef", "fedcba9876543210"
-DEAD = 999_999_999  # no process has that number
+DEAD = 999_999_999  # No process has that number
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_unless_modules_are_named_the_code_is_that_of_what_computes(store):
         assert store.folder("things", digest({"n": 1}, code=(module,))).is_dir()
 
 
-# damage, and a full disk
+# Damage, and a full disk
 
 
 def corrupt(path):
@@ -208,7 +208,7 @@ def test_a_value_is_never_read_from_a_file_that_was_put_beside_it(store):
 def test_what_is_kept_may_be_read_by_whom_new_files_may_be(store):
     def closed(target, work):
         hello(target, work)
-        (target / "file.txt").chmod(0o600)  # as safetensors leaves what it writes
+        (target / "file.txt").chmod(0o600)  # As safetensors leaves what it writes
 
     folder = store.get_or_make("things", KEY, closed).folder
     (store.home / "usual").touch()
@@ -264,7 +264,7 @@ def test_the_doctor_moves_no_artefact_that_another_process_is_mending(store, mon
 def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store, half_written):
     store.claim()
     partial = half_written(store.home / "things" / KEY, os.getppid(), folder=True)
-    # of another machine
+    # Of another machine
     elsewhere = half_written(store.home / "encoders" / OTHER, DEAD, machine="0123abcd", folder=True)
     state = store.home / "work" / f"encoders-{KEY}" / STATE
     alive, dead = (half_written(state, pid) for pid in (os.getppid(), DEAD))
@@ -287,7 +287,7 @@ def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store,
         SafetensorError(
             "Error while serializing: I/O error: No space left on device (os error 28)"
         ),
-        OSError("262144 requested and 1024 written"),  # as np.save says it
+        OSError("262144 requested and 1024 written"),  # As np.save says it
     ],
     ids=str,
 )
@@ -308,7 +308,7 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
     assert list(store.artefacts()) == [kept.folder] and store.partials() == []
 
 
-# a folder of one's own, in which other things may lie
+# A folder of one's own, in which other things may lie
 
 
 def put(folder, *names):
@@ -329,7 +329,7 @@ def tree(folder):
     return found
 
 
-WEB = f"site/web/{MANIFEST}"  # a manifest, two folders down, as web projects have them
+WEB = f"site/web/{MANIFEST}"  # A manifest, two folders down, as web projects have them
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_an_empty_folder_and_a_store_from_before_the_marker_become_stores(store,
     put(store.home, f"work/encoders-{KEY}/{STATE}", "data/stsb/main-test.parquet")
     put(store.home, f"damaged/things-{OTHER}-1234567/file")
     half_written(store.home / "things" / OTHER, DEAD, folder=True)
-    half_written(store.home / MARKER, os.getppid())  # by a process that adopts it too
+    half_written(store.home / MARKER, os.getppid())  # By a process that adopts it too
     assert store.refusal() == "" and list(store.artefacts()) == [first.folder]
     assert store.get_or_make("things", KEY, hello).hit
     assert not (store.home / MARKER).exists(), "reading marks nothing"
@@ -413,7 +413,7 @@ def test_what_others_put_into_a_store_is_touched_by_nothing(store):
     assert not store.get_or_make("things", OTHER, hello).hit
     after = tree(store.home)
     for name in before:
-        if not name.startswith(f"things/{OTHER}/") and name != f"things/{OTHER}":  # made anew
+        if not name.startswith(f"things/{OTHER}/") and name != f"things/{OTHER}":  # Made anew
             assert after.get(name) == before[name]
     assert sorted(tree(elsewhere)) == [half, f"{half}/draft.txt", MANIFEST]
 
@@ -436,12 +436,12 @@ def test_a_copy_is_written_over_an_earlier_one_alone(store, tmp_path):
     copy = tmp_path / "copy"
     copy_folder(first, copy)
     assert tree(copy) == tree(first)
-    (copy / MANIFEST).unlink()  # a kill: the manifest comes last
+    (copy / MANIFEST).unlink()  # A kill: the manifest comes last
     copy_folder(first, copy)
     put(copy, "notes.txt")
     copy_folder(second, copy)
     assert (copy / "file.txt").read_text() == "another" and (copy / "notes.txt").exists()
-    for edited in ("file.txt", MANIFEST):  # without its manifest nothing tells that it is ours
+    for edited in ("file.txt", MANIFEST):  # Without its manifest nothing tells that it is ours
         place = Path(shutil.copytree(copy, tmp_path / f"edited {edited}"))
         put(place, edited)
         before = tree(place)
@@ -451,7 +451,7 @@ def test_a_copy_is_written_over_an_earlier_one_alone(store, tmp_path):
         assert tree(place) == before
 
 
-# locks
+# Locks
 
 
 @pytest.mark.parametrize("number", [errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS])

@@ -62,7 +62,7 @@ def test_dimensions_are_the_same_at_any_scale_of_the_rows(scale):
             predicted_similarity(Y, [1, 3, 7], reducer=reducer) for Y in (scale * X, X)
         )
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-    near = 1 + 1e-9 * X  # small deviations from a large mean have directions too
+    near = 1 + 1e-9 * X  # Small deviations from a large mean have directions too
     assert participation_ratio(scale * near) == pytest.approx(participation_ratio(X), rel=1e-5)
 
 
@@ -82,7 +82,7 @@ def test_few_points_by_hand():
     """The unbiased estimate has one ratio less above the line, and the censored ones count as the
     last one kept.
     """
-    X = np.array([[0.0], [1.0], [3.0], [10.0]])  # ratios 3, 2, 3/2 and 9/7
+    X = np.array([[0.0], [1.0], [3.0], [10.0]])  # Ratios 3, 2, 3/2 and 9/7
     assert theory.two_nn(X, discard=0.25) == pytest.approx(
         2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2))
     )
@@ -102,7 +102,7 @@ def test_what_rounding_leaves_is_no_direction(shape):
     rng = np.random.default_rng(0)
     U, V = (np.linalg.qr(np.c_[np.ones(n), rng.normal(size=(n, 3))])[0][:, 1:] for n in shape)
     for scale in (1.0, 1e-3, 1e4):
-        X = scale * U @ V.T + rng.normal(size=shape[1])  # three directions, off the origin
+        X = scale * U @ V.T + rng.normal(size=shape[1])  # Three directions, off the origin
         assert effective_rank(X) == pytest.approx(3, rel=1e-6)
         assert participation_ratio(X) == pytest.approx(3, rel=1e-6)
 
@@ -121,12 +121,12 @@ def test_spectra_of_known_singular_values_and_of_wide_matrices():
     share = sizes / sizes.sum()
     assert effective_rank(many * sizes) == pytest.approx(np.exp(-(share * np.log(share)).sum()))
     X = np.random.default_rng(1).normal(size=(40, 90))
-    tall = np.concatenate([X, np.repeat(X.mean(0, keepdims=True), 60, axis=0)])  # no variance more
+    tall = np.concatenate([X, np.repeat(X.mean(0, keepdims=True), 60, axis=0)])  # No variance more
     assert participation_ratio(tall) == pytest.approx(participation_ratio(X))
     assert effective_rank(tall) == pytest.approx(effective_rank(X))
 
 
-# random projections, and the similarity that is kept
+# Random projections, and the similarity that is kept
 
 
 def test_jl_dim_is_scikit_learns_rounded_up():
@@ -154,7 +154,7 @@ def test_gaussian_embeddings_keep_what_is_predicted(reducer, dim):
         # Of random pairs
         before, after = ((M[:10_000] * M[10_000:]).sum(1) for M in (X - X.mean(0), Y - Y.mean(0)))
         kept.append(spearmanr(before, after).statistic)
-    # sums of two products are far from Gaussian, and a single projection scatters around what GRP
+    # Sums of two products are far from Gaussian, and a single projection scatters around what GRP
     # keeps on average
     allowed = 0.06 if dim == 2 or reducer == "grp" else 0.03
     assert np.mean(kept) == pytest.approx(
@@ -199,7 +199,7 @@ def test_all_dimensions_keep_everything_and_more_keep_more():
     assert predicted_similarity(X + 100, [4]) == pytest.approx(curves["pca"][3])
 
 
-# contrastive losses
+# Contrastive losses
 
 
 def test_log_moment_has_known_values():
@@ -212,9 +212,9 @@ def test_log_moment_has_known_values():
     ):
         assert log_moment(dim, 20.0) == pytest.approx(value, abs=1e-6)
     assert log_moment(1, 3.0) == pytest.approx(np.log(np.cosh(3.0)))
-    assert log_moment(3, 2.0) == pytest.approx(np.log(np.sinh(2.0) / 2.0))  # uniform on −1 … 1
+    assert log_moment(3, 2.0) == pytest.approx(np.log(np.sinh(2.0) / 2.0))  # Uniform on −1 … 1
     assert log_moment(5, 0.0) == 0.0
-    # where the series overflows
+    # Where the series overflows
     assert log_moment(3, 1000.0) == pytest.approx(1000 - np.log(2000), abs=1e-9)  # ln(sinh t / t)
 
 
@@ -244,7 +244,7 @@ def test_finite_batch_has_known_values():
 @pytest.mark.parametrize("temperature", [0.02, 0.05, 0.5, 3.0])
 @pytest.mark.parametrize("cosine", [1.0, 0.6])
 def test_on_a_line_the_expectation_is_a_sum_over_how_many_share_a_side(batch, temperature, cosine):
-    same = np.arange(batch)  # so many of the others stand where the row does
+    same = np.arange(batch)  # So many of the others stand where the row does
     near, far = ((side - cosine) / temperature for side in (1, -1))
     with np.errstate(divide="ignore"):
         exponents = [near + np.log(same), far + np.log(batch - 1 - same)]
@@ -278,12 +278,12 @@ def test_the_limit():
         for b in (10, 100, 1000, 100_000)
     ]
     assert gaps == sorted(gaps, reverse=True) and gaps[-1] < 1e-4
-    m, t = 200, 0.5  # many dimensions
+    m, t = 200, 0.5  # Many dimensions
     expansion = -1 / t + 1 / (2 * m * t**2) - 1 / (4 * m**2 * (m + 2) * t**4)
     assert expected_info_nce(m, t) == pytest.approx(expansion, abs=1e-9)
     near, far = (expected_info_nce(16, 0.1, positive_cosine=cosine) for cosine in (1.0, 0.3))
-    assert far - near == pytest.approx(0.7 / 0.1)  # what positives lack
-    assert expected_info_nce(128, 0.05) < -np.log(1e8)  # practical batches are far from it
+    assert far - near == pytest.approx(0.7 / 0.1)  # What positives lack
+    assert expected_info_nce(128, 0.05) < -np.log(1e8)  # Practical batches are far from it
 
 
 def test_bounds_enclose_the_expectation():

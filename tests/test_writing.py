@@ -11,7 +11,7 @@ from repro.locks import locked
 from repro.types import InputError
 from repro.writing import replacing, replacing_folder, writable_file, write_text
 
-DEAD = 999_999_999  # no process has that number
+DEAD = 999_999_999  # No process has that number
 
 
 def test_replacing_is_all_or_nothing(tmp_path):
@@ -34,7 +34,7 @@ def test_a_file_has_the_mode_of_new_files_whatever_wrote_it(mask, tmp_path):
     before = os.umask(mask)
     try:
         with replacing(tmp_path / "weights") as partial:
-            partial.touch(0o600)  # as safetensors leaves what it writes
+            partial.touch(0o600)  # As safetensors leaves what it writes
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "weights").stat().st_mode) == 0o666 & ~mask
@@ -123,7 +123,7 @@ def test_a_partial_file_that_we_did_not_write_is_never_removed(tmp_path, half_wr
     film = tmp_path / "film.mkv"
     ours = half_written(film, DEAD)
     ours.unlink()
-    ours.mkdir()  # our name, but we write files
+    ours.mkdir()  # Our name, but we write files
     digit = ours.name[-len("0.partial")]
     wrong = ours.name.removesuffix(f"{digit}.partial") + ("1" if digit == "0" else "0") + ".partial"
     foreign = [f"film.mkv.{DEAD}.partial", "film.mkv.².partial", "film.mkv.partial", wrong]

@@ -22,7 +22,7 @@ NOT_THERE = hashlib.sha256(b"").hexdigest()
 
 def verified(path: Path) -> bytes:
     """The bytes of a file, once they have its digest in `SHA256SUMS` if there is one beside it."""
-    for _ in range(3):  # another process may record between the two reads
+    for _ in range(3):  # Another process may record between the two reads
         content, digests = path.read_bytes(), read_digests(path.parent)
         if digests is None:
             return content

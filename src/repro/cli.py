@@ -86,12 +86,12 @@ def main(
         logging.WARNING,
     )
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # A scheduler's Ctrl-C
     allow_any_letter()
     code = 0
     try:
         with warnings.catch_warnings(action="default", category=UserWarning):
-            # told as a sentence, without the line of code that Python prints beside it
+            # Told as a sentence, without the line of code that Python prints beside it
             warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
             code = _verb(sys.argv[1:] if arguments is None else arguments, verbs, prog)
         sys.stdout.flush()
@@ -99,7 +99,7 @@ def main(
         close_output()
     except ModuleNotFoundError as error:
         extra = extra_with(error.name or "")
-        if extra is None:  # a fault of the package, not of its installation
+        if extra is None:  # A fault of the package, not of its installation
             raise
         complain(f"error: {lacking(str(error.name), extra)}")
         code = 2

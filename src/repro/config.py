@@ -21,13 +21,13 @@ class Profile:
     name: str
     train: TrainConfig
     step_two: StepTwoConfig
-    dims: tuple[int, ...]  # sweep of Figure 2
-    candidates: tuple[int, ...]  # candidate set of Algorithm 1
+    dims: tuple[int, ...]  # Sweep of Figure 2
+    candidates: tuple[int, ...]  # Candidate set of Algorithm 1
     seeds: tuple[int, ...] = (0,)
     source: DataSource | None = None  # None: local files if REPRO_DATA is set, else the microworld
     probe_rows: int | None = None
     """Rows of each split of a classification set that suites of tasks keep; None keeps all."""
-    scaling_backbone: str | None = None  # network of the AnglE objectives; None: that of `train`
+    scaling_backbone: str | None = None  # Network of the AnglE objectives; None: that of `train`
     one_batch: bool = False  # Step 2 takes the batch of step 1, whatever that is
 
 
@@ -115,7 +115,7 @@ def profile(
     found = next((recipes[key] for key in known if key in recipes), None)
     recipe: dict[str, Any] = {**objective.defaults, **(found or {})}
     if found is None and not train.get("pooling"):
-        # brings torch, which networks with a recipe do without here
+        # Brings torch, which networks with a recipe do without here
         from repro.models.published import decoder_pooling
 
         if pooling := decoder_pooling(network):

@@ -23,7 +23,7 @@ def locked(path: Path, *, timeout: float = -1) -> Iterator[None]:
     Raises:
         filelock.Timeout: if another process has held it for `timeout` seconds.
     """
-    from filelock import FileLock, SoftFileLock  # slow to load, for those who lock nothing
+    from filelock import FileLock, SoftFileLock  # Slow to load, for those who lock nothing
 
     lock = FileLock(path) if _keeps_locks(path.parent) else SoftFileLock(soft_lock(path))
     with lock.acquire(timeout=timeout):
@@ -62,6 +62,6 @@ def _refused_lock(folder: Path) -> OSError | None:
         with TemporaryFile(dir=folder) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # of another one, such as of a folder that may not be written, whoever takes the lock hears
+        # Of another one, such as of a folder that may not be written, whoever takes the lock hears
         return error if error.errno in unsupported else None
     return None

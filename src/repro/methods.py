@@ -9,18 +9,18 @@ STEP_1 = "Encoder_opt + pooler_d (After step 1)"
 STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
 STAGE_NAMES = {END_TO_END: "end to end", STEP_1: "after step 1", STEP_2: "after step 2"}
 """The three blocks of Wang et al.'s Tables 1 and 2, and what tables and legends call them."""
-ENCODER_ALONE = "Encoder_d (pooler_d used only in training)"  # last block of Table 2
+ENCODER_ALONE = "Encoder_d (pooler_d used only in training)"  # Last block of Table 2
 FULL = "SimCSE-RoBERTa_base"
 TRAINED_NARROW = "SimCSE-RoBERTa_base w/ end-to-end training"
 TWO_STEP = "SimCSE-RoBERTa_base w/ two-step training"
 # Rows of Tables 3 and 4 to the reducers that make them
 REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}
-FULL_SIZE = "full size"  # an encoder's embeddings as they are, beside reduced ones
+FULL_SIZE = "full size"  # An encoder's embeddings as they are, beside reduced ones
 # The five methods of Zhang et al.'s Table 1 and figures
 ZHANG_METHODS = ("PCA", "SVD", "KPCA", "GRP", "Autoencoder")
-TRUNCATE = "Truncate"  # the first columns, beside them
+TRUNCATE = "Truncate"  # The first columns, beside them
 MAJORITY = "majority class"
-AVERAGE = "Avg."  # dataset of the rows that hold the mean of a table's seven
+AVERAGE = "Avg."  # Dataset of the rows that hold the mean of a table's seven
 UNTRAINED = "untrained backbone"
 RAW, CONTROL, MRL, ESE = "RAW", "RAW + NLI", "MRL", "ESE"
 ESE_METHODS = (RAW, CONTROL, MRL, ESE)

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parent
 ASSETS = PACKAGE / "assets"
 BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
-TABLES = PACKAGE / "papers"  # of claims, a file a document
+TABLES = PACKAGE / "papers"  # Of claims, a file a document
 
 
 def project_root() -> Path:
@@ -31,7 +31,7 @@ def home() -> Path:
     """The artefact store: `REPRO_HOME`, by default `.repro/` in the checkout (or working
     folder).
     """
-    if os.environ.get("REPRO_HOME"):  # set but empty means unset, as in a shell
+    if os.environ.get("REPRO_HOME"):  # Set but empty means unset, as in a shell
         return resolved(Path(os.path.expanduser(os.environ["REPRO_HOME"])))
     try:
         return project_root() / ".repro"

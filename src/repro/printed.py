@@ -20,9 +20,9 @@ OF_SYSTEMS = ("system", "systems", "mapped", "also", "baselines")
 """Parameters of pages that name systems, some of which stand on published networks."""
 OF_FILES = ("vectors", "lexicon")
 """Parameters that no hub can fill, but the local files can."""
-BYTES_TRAINED = 16  # of a parameter in single precision: itself, its gradient, Adam's two averages
+BYTES_TRAINED = 16  # Of a parameter in single precision: itself, its gradient, Adam's two averages
 BYTES = 4
-TOKENS = 64  # of a text that is encoded, at most but for a few
+TOKENS = 64  # Of a text that is encoded, at most but for a few
 TEXTS_EACH = {"pairs": 2, "labelled_pairs": 2, "retrieval": 11}
 """Texts of a row of a set, by its kind: a question brings ten paragraphs."""
 
@@ -142,7 +142,7 @@ def check_networks(parameters: Mapping[str, Any], behind: Sequence[str] = ()) ->
     """Refuse parameters whose networks on the hub, or those `behind` their systems, are not at hand
     and cannot be fetched.
     """
-    from repro.models.sources import COMMITS, notes_of  # brings torch
+    from repro.models.sources import COMMITS, notes_of  # Brings torch
 
     ways = dict.fromkeys(behind, "-p weights with a folder that holds it")
     for name in (*NETWORKS, "generator"):
@@ -167,7 +167,7 @@ def gated() -> list[str]:
     return list(_records()["gated"])
 
 
-# what it takes
+# What it takes
 
 
 @dataclass(frozen=True)

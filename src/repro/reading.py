@@ -83,9 +83,9 @@ def read_json(path: Path, way_out: str = "write or copy it again") -> Any:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error of any library tells that memory ran out, and nothing of what was read."""
-    if isinstance(error, MemoryError):  # numpy's and pyarrow's are of its kind
+    if isinstance(error, MemoryError):  # Numpy's and pyarrow's are of its kind
         return True
-    if isinstance(error, OSError):  # of a file that is mapped
+    if isinstance(error, OSError):  # Of a file that is mapped
         return error.errno == errno.ENOMEM
     # torch has a type for accelerators alone; of the CPU it tells in words
     told = r"can't allocate memory|not enough memory|out of memory"

@@ -68,7 +68,7 @@ def _as_kind(values: "pd.Series[Any]", kind: str, path: Path) -> "pd.Series[Any]
         except (
             TypeError,
             ValueError,
-        ):  # of halves where whole numbers are expected, and of objects
+        ):  # Of halves where whole numbers are expected, and of objects
             pass
     found = f"{there.tolist()[0]!r} ({values.dtype})"
     fault = f"has {found} in the column {values.name!r}: expected {SPELLED[kind]}"

@@ -126,7 +126,7 @@ def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """
     found = {}
     for pattern, column, kind in PARSED:
-        codes, texts = pd.factorize(rows[column])  # many rows say the same
+        codes, texts = pd.factorize(rows[column])  # Many rows say the same
         matched = [re.fullmatch(pattern, text) for text in texts]
         for name in re.compile(pattern).groupindex:
             said = pd.Series([match and match[name] for match in matched], dtype="string")

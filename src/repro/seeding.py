@@ -23,7 +23,7 @@ import numpy as np
 from repro.types import InputError, is_number
 
 Item = TypeVar("Item")
-LIMIT = 2**63  # the first seed that is too large
+LIMIT = 2**63  # The first seed that is too large
 
 
 def derive_seed(seed: int, component: str, *keys: object) -> int:
@@ -63,7 +63,7 @@ def threads(count: int) -> Iterator[None]:
     """So many torch threads inside the block: sums that are split otherwise differ in their last
     bits.
     """
-    import torch  # of an extra, which the other functions here do without
+    import torch  # Of an extra, which the other functions here do without
 
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -125,7 +125,7 @@ def done_in_processes(
         initializer=end_with_parent,
     )
     try:
-        with _interrupts_ignored():  # by the processes too, which start here and inherit that
+        with _interrupts_ignored():  # By the processes too, which start here and inherit that
             futures = {pool.submit(function, item): item for item in items}
         for future in as_completed(futures):
             future.result()
@@ -164,7 +164,7 @@ def end_with_parent(pid: int | None = None) -> None:
 
     A process that was started by a command says who its parent is, by `pid`.
     """
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # or forked workers warn of it
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # Or forked workers warn of it
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

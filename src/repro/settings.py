@@ -23,7 +23,7 @@ class AngleConfig:
     cosine_weight: float = 1.0
     in_batch_weight: float = 1.0
     angle_weight: float = 1.0
-    negative_weight: float = 1.0  # of the contrastive term with hard negatives, triples only
+    negative_weight: float = 1.0  # Of the contrastive term with hard negatives, triples only
     cosine_scale: float = 20.0
     in_batch_scale: float = 20.0
     angle_scale: float = 1.0
@@ -56,18 +56,18 @@ class EspressoConfig:
     first_layer: int = 1
     # Last trained layer below the last, counted back from L: -1 is layer L - 1
     last_shallow: int = -1
-    reduction: Literal["sum", "mean"] = "sum"  # over the shallow layers
-    full_size_loss: bool = False  # also train the last layer at full size
+    reduction: Literal["sum", "mean"] = "sum"  # Over the shallow layers
+    full_size_loss: bool = False  # Also train the last layer at full size
     dependency: Literal["per_sentence", "per_batch"] = "per_sentence"
     """One dependency matrix (D, D) for each sentence, or one for the batch."""
     decomposition: Decomposition = "eigh"
     """Exact, exact within a stated tolerance but faster, or randomised with a seed."""
-    strategy: Strategy = "dependencies"  # what the compressed target is made of (Table 2)
-    center: bool = False  # subtract the batch mean before `strategy="embeddings"` decomposes
-    stop_gradient: bool = True  # hold the target fixed
-    temperature: float = 1.0  # of the Kullback-Leibler part of the alignment; 0 or less drops it
-    alpha: float = 1.0  # weight of learn-to-express
-    beta: float = 1.0  # weight of learn-to-compress
+    strategy: Strategy = "dependencies"  # What the compressed target is made of (Table 2)
+    center: bool = False  # Subtract the batch mean before `strategy="embeddings"` decomposes
+    stop_gradient: bool = True  # Hold the target fixed
+    temperature: float = 1.0  # Of the Kullback-Leibler part of the alignment; 0 or less drops it
+    alpha: float = 1.0  # Weight of learn-to-express
+    beta: float = 1.0  # Weight of learn-to-compress
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -102,7 +102,7 @@ class LoraConfig:
     """
 
     rank: int = 32
-    alpha: float = 32.0  # the product is scaled by alpha / rank
+    alpha: float = 32.0  # The product is scaled by alpha / rank
     dropout: float = 0.1
     # Names of the linear layers that get one; empty takes all inside the blocks
     targets: tuple[str, ...] = ()
@@ -120,12 +120,12 @@ class TrainConfig:
     (method-info-nce, method-softmax-nli in the book).
     """
 
-    objective: str = "simcse"  # a name of `repro.objectives.OBJECTIVES`
+    objective: str = "simcse"  # A name of `repro.objectives.OBJECTIVES`
     """Contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on
     prefixes, ESE.
     """
-    backbone: str = "repro-tiny"  # shipped name, local folder or hub id
-    layers: int | None = None  # blocks kept of the backbone, from the first; None keeps all
+    backbone: str = "repro-tiny"  # Shipped name, local folder or hub id
+    layers: int | None = None  # Blocks kept of the backbone, from the first; None keeps all
     dim: int = 128
     """Embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its
     compressed size k.
@@ -138,14 +138,14 @@ class TrainConfig:
     set.
     """
     learning_rate: float = 3e-5
-    warmup: float = 0.0  # share of the steps over which the learning rate rises from 0
-    max_length: int = 32  # tokens kept of a training sentence
+    warmup: float = 0.0  # Share of the steps over which the learning rate rises from 0
+    max_length: int = 32  # Tokens kept of a training sentence
     epochs: float = 1.0
     sentences: int = 20_000
     """Training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of
     the AnglE ones.
     """
-    check_every: int = 125  # steps between dev checks; the best check is kept
+    check_every: int = 125  # Steps between dev checks; the best check is kept
     # Readout whose dev Spearman picks the checkpoint
     checkpoint_by: Literal["pooler", "encoder"] = "pooler"
     # Leave equal texts out of the negatives; False is SimCSE as published
@@ -160,11 +160,11 @@ class TrainConfig:
     """
     angle: AngleConfig = ANGLE_PRESETS["paper"]
     espresso: EspressoConfig = ESPRESSO_FORMS["paper"]
-    lora: LoraConfig | None = None  # train low-rank adapters in place of the backbone's weights
-    bidirectional: bool = False  # let the tokens of a decoder backbone see those after them
+    lora: LoraConfig | None = None  # Train low-rank adapters in place of the backbone's weights
+    bidirectional: bool = False  # Let the tokens of a decoder backbone see those after them
     # Which states pass the final norm of a backbone that has one
     final_norm: Literal["last", "all", "none"] = "last"
-    dropout: float | None = None  # dropout of every layer; None keeps the backbone's own
+    dropout: float | None = None  # Dropout of every layer; None keeps the backbone's own
     difference: Literal["abs", "signed"] = "abs"
     """Third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it."""
     corpus: str = "wiki"
@@ -174,7 +174,7 @@ class TrainConfig:
     bf16: bool = False
     # CPU threads; part of the configuration because sums over threads round differently
     threads: int = 1
-    save_every: int = 250  # steps between resumable states
+    save_every: int = 250  # Steps between resumable states
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -202,7 +202,7 @@ class StepTwoConfig:
 
     # Tried side by side; the dev score picks one per dim
     learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)
-    views: int = 2  # cached dropout views of every sentence
+    views: int = 2  # Cached dropout views of every sentence
     epochs: float = 1.0
     batch_size: int = 64
     temperature: float = 0.05

@@ -70,7 +70,7 @@ class Made:
 
     folder: Path
     hit: bool
-    seconds: float  # to make it, when it was made; of killed runs, up to their last state
+    seconds: float  # To make it, when it was made; of killed runs, up to their last state
 
 
 class Store:
@@ -101,7 +101,7 @@ class Store:
         if there != self.home:
             return ""
         stranger = next(self._strangers(), None)
-        if stranger is None or self._is_marked():  # by another process, in the meantime
+        if stranger is None or self._is_marked():  # By another process, in the meantime
             return ""
         name = f"{stranger.relative_to(self.home)}, which is no part of one"
         return f"{self.home} has no marker of a store, {MARKER}, and holds {name}"
@@ -127,7 +127,7 @@ class Store:
         shapes = {DATA: is_snapshots, DAMAGED: is_moved, WORK: is_scratch}
         for place in sorted(self.home.iterdir()):
             owner = owner_of(place)
-            if owner is not None and owner.name == MARKER:  # another process is claiming the store
+            if owner is not None and owner.name == MARKER:  # Another process is claiming the store
                 continue
             if not is_folder(place) or not KIND.fullmatch(place.name):
                 yield place
@@ -153,7 +153,7 @@ class Store:
         what is finished is kept.
         """
         final = self.folder(kind, key)
-        if final.exists() and self.fault(final) is None:  # no lock: a store may be read-only
+        if final.exists() and self.fault(final) is None:  # No lock: a store may be read-only
             return Made(final, True, read_manifest(final)["seconds"])
         if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
             why = "each would wait for another's lock: unset it, start one process"
@@ -165,7 +165,7 @@ class Store:
                 self.set_aside(final, fault)
             work = self.scratch(kind, key)
             for half in halves(final.parent):
-                if key_of_half(half) == key:  # of a killed run: nobody else writes this key
+                if key_of_half(half) == key:  # Of a killed run: nobody else writes this key
                     self.move_partial(half)
             target = partial_of(final, folder=True)
             target.mkdir()
@@ -177,7 +177,7 @@ class Store:
                 write_manifest(target, notes)
                 os.replace(target, final)
             finally:
-                shutil.rmtree(target, ignore_errors=True)  # made above, where nothing was
+                shutil.rmtree(target, ignore_errors=True)  # Made above, where nothing was
             self.drop_scratch(work)
             return Made(final, False, seconds)
 
@@ -217,7 +217,7 @@ class Store:
         for left in (work / CLOCK, work / STATE, *unfinished(work)):
             if is_file(left):
                 left.unlink()
-        with suppress(OSError):  # it holds something else
+        with suppress(OSError):  # It holds something else
             work.rmdir()
 
     @contextmanager

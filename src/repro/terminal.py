@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias
 
 from tqdm import tqdm
 
-QUIET = "REPRO_QUIET"  # set in the environment by `--quiet`, so that worker processes are quiet too
+QUIET = "REPRO_QUIET"  # Set in the environment by `--quiet`, so that worker processes are quiet too
 
 LONGEST_SHOWN = 200
 """Letters of a path in a message."""
@@ -62,7 +62,7 @@ def say(line: str) -> None:
 
 def allow_any_letter() -> None:
     """Let output have a question mark for what its encoding has no sign for."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's is not, and takes everything
+    if isinstance(sys.stdout, io.TextIOWrapper):  # A notebook's is not, and takes everything
         sys.stdout.reconfigure(errors="replace")
 
 

@@ -204,7 +204,7 @@ def participation_ratio(X: Array) -> float:
     """(Σλ)²/Σλ² of the covariance's eigenvalues λ: how many directions share the variance
     evenly.
     """
-    variances = _spectrum(X) ** 2  # of X as scaled, which cancels
+    variances = _spectrum(X) ** 2  # Of X as scaled, which cancels
     return float(variances.sum() ** 2 / (variances**2).sum())
 
 
@@ -232,7 +232,7 @@ def _centred(X: Array, missing: str) -> Array:
     scale; the error then says what is `missing`.
     """
     X = check_embeddings(X).astype(np.float64)
-    apart = X - X[0]  # exactly 0 for equal rows, which their mean may miss by rounding
+    apart = X - X[0]  # Exactly 0 for equal rows, which their mean may miss by rounding
     reach = float(np.abs(apart).max())
     if reach <= 4 * np.finfo(np.float64).eps * float(np.abs(X).max()):
         raise InputError(f"all rows of X are equal: {missing}")
@@ -294,7 +294,7 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
     d = np.array(check_dims(dims, limit=limit), dtype=np.int64)
     C = np.cov(X, rowvar=False, bias=True).reshape(X.shape[1], X.shape[1])
     whole = float((C**2).sum())
-    ratio = float(np.trace(C)) ** 2 / whole  # participation ratio
+    ratio = float(np.trace(C)) ** 2 / whole  # Participation ratio
     if reducer == "pca":
         squared = np.sort(np.linalg.eigvalsh(C))[::-1] ** 2
         rho = np.sqrt(np.cumsum(squared)[d - 1] / squared.sum())

@@ -45,7 +45,7 @@ EXTRAS = {
 """Extra to the packages it brings, by their names in `import`."""
 LISTED = 20
 """Options of which all are told to whoever gave another."""
-LARGEST = 1e15  # entry of embeddings beyond which sums of squares overflow in single precision
+LARGEST = 1e15  # Entry of embeddings beyond which sums of squares overflow in single precision
 
 
 class InputError(ValueError):

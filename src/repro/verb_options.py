@@ -51,7 +51,7 @@ def command(
         hint = hints[option.name]
         if asked:
             hint = _with_choices(hint)
-        if option.name in texts:  # the others bring a help text of their own
+        if option.name in texts:  # The others bring a help text of their own
             hint = Annotated[
                 hint, tyro.conf.arg(help=texts[option.name], help_behavior_hint=_default)
             ]

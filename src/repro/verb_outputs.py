@@ -25,7 +25,7 @@ def is_embeddings(path: Path) -> bool:
 
     try:
         X = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # of a header, which is parsed as Python
+    except Exception as error:  # Of a header, which is parsed as Python
         if is_out_of_memory(error):
             raise
         return False

@@ -116,7 +116,7 @@ def _cells_of(
         shared["dims"] = list(asked.dims)
         if "dims" in dict(asked.p):
             raise InputError("-p dims and --dims are given: expected one of them")
-    if "profile" in dict(asked.p):  # which decides seeds, networks, workers and names of files
+    if "profile" in dict(asked.p):  # Which decides seeds, networks, workers and names of files
         raise InputError("-p profile sets the size of a page alone: expected --profile, of a sweep")
     shared |= dict(asked.p)
     usual = {"profile": "embedded", "record": True}

@@ -39,7 +39,7 @@ def data(
         return 0 if all(item.ok for item in counted) else 1
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
-    from repro.data.hub import fetch  # brings pyarrow
+    from repro.data.hub import fetch  # Brings pyarrow
 
     for path in fetch(name):
         say(str(path))

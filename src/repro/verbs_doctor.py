@@ -74,7 +74,7 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
         yield f"{artefact}: {fault}; {outcome}", True
     yield f"{len(artefacts)} artefacts examined", False
     for partial in store.partials():
-        if store.abandoned(partial):  # else it is still being written
+        if store.abandoned(partial):  # Else it is still being written
             outcome = f"; moved to {store.move_partial(partial)}" if repair else ""
             yield f"{partial}: left by a killed run{outcome}", True
     moved = [path for path in (store.home / DAMAGED).rglob("*") if path.is_file()]
@@ -88,7 +88,7 @@ def _backbones() -> Iterator[tuple[str, bool]]:
     try:
         from repro.models.sources import MINILM, SHIPPED, locate
         from repro.models.whole import check_intact
-    except ModuleNotFoundError as error:  # told above as absent
+    except ModuleNotFoundError as error:  # Told above as absent
         yield f"backbones: not looked at without {error.name}", False
         return
     for name in (*SHIPPED, MINILM):

@@ -97,11 +97,11 @@ def encode(asked: Encoding) -> int:
     network, line = encoder_named(asked.encoder, asked.reading, data.default_source())
     read = {"readout": asked.readout, "layer": asked.layer}
     if line:
-        read["readout"] = "encoder"  # as the tables read a baseline, whatever it was trained with
+        read["readout"] = "encoder"  # As the tables read a baseline, whatever it was trained with
     else:
         pooled = asked.readout == "pooler" and asked.layer in (None, network.n_layers)
         full = network.dim if pooled else network.hidden_dim
-        check_dim(full if dim is None else dim, limit=full)  # before hours of work
+        check_dim(full if dim is None else dim, limit=full)  # Before hours of work
     whole, done = count <= BLOCK, 0
     bar = progress_bar(total=count, desc="encoding", show=not whole)
     with bar, replacing(asked.output) as partial, partial.open("wb") as file:

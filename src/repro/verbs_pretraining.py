@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from repro.training.mlm import PretrainConfig
     from repro.training.wordpieces import TokenisedCorpus
 
-MOST_THREADS = 1024  # more than machines have cores; so many more would stop one
-CARD = "card.json"  # beside a network of our own: how it was made
+MOST_THREADS = 1024  # More than machines have cores; so many more would stop one
+CARD = "card.json"  # Beside a network of our own: how it was made
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from repro.verb_outputs import is_embeddings, refuse_others
 from repro.writing import writable_file, write_matrix
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
-OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
+OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # Of every reducer
 FEWEST, DOCUMENTS, QUERIES = 20, 5000, 500
 """Rows from which neighbours tell whether columns were trained to be cut, and the most that are
 searched and asked.
@@ -101,7 +101,7 @@ def variance_kept(method: str, reducer: Any) -> str:
     if shares is None:
         return ""
     kept = float(shares.sum())
-    if kept < 0:  # of an autoencoder that was trained on few rows or briefly
+    if kept < 0:  # Of an autoencoder that was trained on few rows or briefly
         return ", none of their variance kept: their mean is nearer to them than what is rebuilt"
     of_kernel = "of the variance in the kernel's feature space"
     return f", {100 * kept:.2f} % {of_kernel if method == 'kpca' else 'of their variance'} kept"
@@ -142,7 +142,7 @@ def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
         if sum(other.startswith(f"{key}=") for other in pairs) > 1:
             raise InputError(f"--param {key} is given twice: expected one value")
         value = WORDS.get(text.lower(), text)
-        with contextlib.suppress(ValueError, SyntaxError):  # a word stands for itself
+        with contextlib.suppress(ValueError, SyntaxError):  # A word stands for itself
             value = ast.literal_eval(text)
         values[key] = _like(key, value, signature[key].default) if key in signature else value
     return values

@@ -30,11 +30,11 @@ Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
 if TYPE_CHECKING:
     Preset: TypeAlias = str
     Form: TypeAlias = str
-else:  # what may be chosen is what there is
+else:  # What may be chosen is what there is
     Preset = Literal[tuple(ANGLE_PRESETS)]
     Form = Literal[tuple(ESPRESSO_FORMS)]
 ObjectiveName: TypeAlias = Annotated[str, Menu("repro.objectives", "OBJECTIVES")]
-DIM = 128  # pooler size, and ESE's compressed size, where none is given
+DIM = 128  # Pooler size, and ESE's compressed size, where none is given
 TRAINED = (
     "backbone",
     "objective",

@@ -207,12 +207,12 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     with disk_full_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = partial_of(path, folder=True)
-        _remove(partial)  # of a dead process that had our number
+        _remove(partial)  # Of a dead process that had our number
         partial.mkdir()
         try:
             yield partial
             if path.is_dir():
-                path.rmdir()  # which refuses one that has been filled in the meantime
+                path.rmdir()  # Which refuses one that has been filled in the meantime
             os.replace(partial, path)
         finally:
             _remove(partial)

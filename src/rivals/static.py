@@ -193,6 +193,6 @@ def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0) -> LsaEncode
         algorithm="randomized",
         n_iter=7,
         n_oversamples=20,
-        random_state=seed % 2**32,  # scikit-learn takes no larger one
+        random_state=seed % 2**32,  # Scikit-learn takes no larger one
     ).fit(X)
     return LsaEncoder(base, orient(fit.components_.T).astype(np.float32))

@@ -19,7 +19,7 @@ from repro.types import InputError
 from rivals.skipgram import FastText
 from rivals.static import Vocabulary, WordTable
 
-ALL = 10_000_000  # more pairs and texts than any source has
+ALL = 10_000_000  # More pairs and texts than any source has
 
 
 @dataclass(frozen=True)

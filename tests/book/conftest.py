@@ -110,7 +110,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
         source = output.name.split(".")[0]
         made.executed.append(source)
         for number, cell in enumerate(node.cells):
-            cell["id"] = f"cell-{number}"  # jupytext draws them
+            cell["id"] = f"cell-{number}"  # Jupytext draws them
         Path(output).write_text(jupytext.writes(node, fmt="ipynb"), encoding="utf-8")
         if source in made.verdicts:
             made.write(f"_build/verdicts/{source}.parquet", made.verdicts[source])

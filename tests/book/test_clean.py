@@ -52,7 +52,7 @@ def test_any_change_makes_a_notebook_its_owners(change, toy):
     path = notebook.to_ipynb(toy.root / "notebooks/plain.md", toy.root / "notebooks")
     content = json.loads(path.read_text())
     assert notebook.ours(path) and not notebook.not_ours(path)
-    path.write_text(json.dumps(content))  # laid out otherwise, as another program saves it
+    path.write_text(json.dumps(content))  # Laid out otherwise, as another program saves it
     assert notebook.ours(path)
     change(content)
     path.write_text(json.dumps(content))

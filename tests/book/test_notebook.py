@@ -69,7 +69,7 @@ def declared(tmp_path):
         ("folder", r"'C:\new'", r"C:\new"),
         ("seeds", "all #2", "all #2"),
         ("seeds", "[a, 'b #2']", ["a", "b #2"]),
-        ("seeds", "&a [*a]", "&a [*a]"),  # a list within itself is none
+        ("seeds", "&a [*a]", "&a [*a]"),  # A list within itself is none
     ],
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
@@ -137,7 +137,7 @@ def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_pat
         "from repro.types import InputError\nprint('before')",
         mistake,
     )
-    half_written(tmp_path / "n.ipynb", 999_999_999, ".partial.ipynb")  # by a run that was killed
+    half_written(tmp_path / "n.ipynb", 999_999_999, ".partial.ipynb")  # By a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
         execution.run(source, tmp_path / "n.ipynb")
     assert "before" in (tmp_path / "n.failed.ipynb").read_text()
@@ -333,7 +333,7 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(
     second, states = built()
     assert states == ["unchanged", "unchanged", "executed"] and second.ok
     assert set(built()[1]) == {"unchanged"}
-    assert renders == [True, False]  # fresh at first; nothing to render the third time
+    assert renders == [True, False]  # Fresh at first; nothing to render the third time
 
     monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "edited"})
     _, states = built(only=["good"])
@@ -376,7 +376,7 @@ def test_rendering_is_strict_and_says_what_is_wrong_every_time(tmp_path):
     assert "Words." in (tmp_path / "_build" / "html" / "index.html").read_text()
 
 
-# kernels forked from a process that has imported the heavy libraries
+# Kernels forked from a process that has imported the heavy libraries
 
 forks = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 

@@ -298,7 +298,7 @@ def test_memory_that_runs_out_is_not_told_as_a_damaged_file(tmp_path, monkeypatc
 def test_a_blank_line_among_texts_and_an_endless_one_in_a_small_gz_are_refused(write):
     with pytest.raises(InputError, match=r"t.txt line 2 is blank: .* line i is row i.*grep"):
         load(write("t.txt", "one", "", "  ", "two"))
-    # neither blank lines at the end nor a byte order mark shift anything
+    # Neither blank lines at the end nor a byte order mark shift anything
     assert load(write("t.txt", "one", "two", "", "", encoding="utf-8-sig")).texts == ("one", "two")
     with pytest.raises(InputError, match="line 1 is longer than 16 MiB"):
         load(write("bomb.txt.gz", 2 * LONGEST * "x"))
@@ -323,18 +323,18 @@ def test_a_pipe_is_read_as_what_it_holds(pipe, content, kind):
 def test_splits(write):
     rows = ("train\tnews\t1\ta\tb", "test\tweb\t2\tc\td", "test\tnews\t3\te\tf")
     path = write("a.tsv", f"split\tsubset\t{PAIRS}", *rows)
-    assert load(path).texts1 == ("c", "e")  # test is the default where there is one
+    assert load(path).texts1 == ("c", "e")  # Test is the default where there is one
     assert load(path, split="test").subsets.tolist() == ["web", "news"]
     assert len(load(path, split="all")) == 3 and list(load_splits(path)) == ["train", "test"]
     with pytest.raises(InputError, match="no split 'dev': it has test, train"):
         load(path, split="dev")
-    path = write("b.tsv", PAIRS, "1\ta\tb")  # without splits, it answers to all and test only
+    path = write("b.tsv", PAIRS, "1\ta\tb")  # Without splits, it answers to all and test only
     assert len(load(path)) == len(load(path, split="test")) == len(load(path, split="all")) == 1
     with pytest.raises(InputError, match="no split 'train'"):
         load(path, split="train")
 
 
-# benchmark files
+# Benchmark files
 
 
 def test_damaged_files(write, tmp_path):
@@ -419,7 +419,7 @@ def test_retrieval_joins_three_files(write, tmp_path, monkeypatch):
     )
 
 
-# the menu
+# The menu
 
 
 def test_every_name_has_a_microworld_stand_in_with_the_same_splits():
@@ -429,7 +429,7 @@ def test_every_name_has_a_microworld_stand_in_with_the_same_splits():
 
 def test_the_source_is_chosen_by_the_folder_and_recorded(no_data, monkeypatch, tmp_path):
     assert default_source() == load("cr", limit=5).source == "microworld"
-    with pytest.raises(InputError, match="REPRO_DATA is not set"):  # an error, not a substitute
+    with pytest.raises(InputError, match="REPRO_DATA is not set"):  # An error, not a substitute
         load("stsb", source="local")
     assert {row["name"]: row["local"] for row in describe()} == dict.fromkeys(DATASETS, "–")
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
@@ -437,7 +437,7 @@ def test_the_source_is_chosen_by_the_folder_and_recorded(no_data, monkeypatch, t
     assert load("cr", source="microworld", limit=5).source == "microworld"
 
 
-# sets
+# Sets
 
 
 def pairs(**changes):
@@ -491,7 +491,7 @@ def test_unknown_names_list_the_valid_ones_and_broken_sets_name_the_offending_va
         make()
 
 
-# real files
+# Real files
 
 
 @pytest.mark.real_data

@@ -51,7 +51,7 @@ def test_a_file_of_ones_own(write):
     before = fingerprint(str(path), "local")
     write("mine.txt", "one line", "another line", "something else")
     assert fingerprint(str(path), "local") != before
-    assert training_sentences(config, Store())[-1] == "something else"  # in the same process
+    assert training_sentences(config, Store())[-1] == "something else"  # In the same process
 
 
 def test_fingerprints_tell_sources_apart(write, tmp_path, monkeypatch):
@@ -60,7 +60,7 @@ def test_fingerprints_tell_sources_apart(write, tmp_path, monkeypatch):
     assert len({fingerprint("wiki", source) for source in ("local", "hub", "microworld")}) == 3
 
 
-# entailment pairs: what is kept, what is drawn, and which hypotheses go together
+# Entailment pairs: what is kept, what is drawn, and which hypotheses go together
 
 
 def make(*rows):

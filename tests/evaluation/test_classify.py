@@ -53,7 +53,7 @@ def test_ten_folds_choose_and_score_as_scikit_learn_does(classes, seed):
     fold = stratified_folds(y[train], FOLDS, 5)
     scores = [oracle_fold_accuracy(X[train], y[train], fold, C) for C in GRIDS["kfold"]]
     mine = fold_accuracy(X[train], y[train], fold[None], GRIDS["kfold"], 5)[0]
-    np.testing.assert_allclose(mine, scores, atol=0.0101)  # two rows of 200 on the border
+    np.testing.assert_allclose(mine, scores, atol=0.0101)  # Two rows of 200 on the border
     found = probe(X[train], y[train], X[~train], y[~train], seed=5)
     assert found.chosen == (GRIDS["kfold"][mine.argmax()],)
     model = LogisticRegression(C=found.chosen[0], max_iter=5000).fit(X[train], y[train])
@@ -84,7 +84,7 @@ def test_where_one_penalty_is_clearly_best_it_is_chosen():
 @pytest.mark.parametrize("form", ["kfold", "split"])
 def test_the_model_that_answers_has_the_penalty_that_was_chosen(form):
     X, y = rare()
-    X = 2 * X * np.sqrt(GRIDS["kfold"][-1] / GRIDS[form][-1])  # so that the weakest penalty is best
+    X = 2 * X * np.sqrt(GRIDS["kfold"][-1] / GRIDS[form][-1])  # So that the weakest penalty is best
     (a, ya), (b, yb), (c, yc) = ((X[i::3], y[i::3]) for i in range(3))
     found = probe(a, ya, c, yc, dev=(b, yb) if form == "split" else None)
 
@@ -123,7 +123,7 @@ def test_nested_cross_validation_equals_the_loops():
     outer, accuracies = stratified_folds(y, FOLDS, 2), []
     for i in range(FOLDS):
         rows = np.flatnonzero(outer != i)
-        if i % 4 == 0:  # the oracle is slow
+        if i % 4 == 0:  # The oracle is slow
             inner = stratified_folds(y[rows], FOLDS, 2, "inner", i)
             scores = [oracle_fold_accuracy(X[rows], y[rows], inner, C) for C in GRIDS["nested"]]
             mine = scores[list(GRIDS["nested"]).index(found.chosen[i])]
@@ -266,8 +266,8 @@ def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(rar
             linear_probe(X, y, X, y),
             knn.knn_cv_correct(X, y).mean(),
         ]
-    assert len(told) == 3  # not once more for every inner fold
-    assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart
+    assert len(told) == 3  # Not once more for every inner fold
+    assert min(scores) >= 1 - rare / len(y) - 0.01  # The common classes are told apart
     fold = stratified_folds(y, 10, 0, "quiet")
     assert len(np.unique(fold[y == "rare"])) == rare and np.ptp(np.bincount(fold)) <= 1
 

@@ -27,10 +27,10 @@ def test_works_take_turns_prepared_anew_and_the_first_round_is_dropped(now):
     def work(name):
         def prepare():
             order.append(name)
-            now[0] += 1e6  # of no account
+            now[0] += 1e6  # Of no account
 
             def run():
-                now[0] += taken[name] * order.count(name)  # longer in every round
+                now[0] += taken[name] * order.count(name)  # Longer in every round
 
             return run
 

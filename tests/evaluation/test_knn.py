@@ -29,7 +29,7 @@ def blobs(n, seed=0):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equals_scikit_learn(k, dtype):
     (X, y), (Q, z) = blobs(120, seed=1), blobs(70, seed=2)
-    X, Q = X.astype(dtype) + 100, Q.astype(dtype) + 100  # far from the origin, where products round
+    X, Q = X.astype(dtype) + 100, Q.astype(dtype) + 100  # Far from the origin, where products round
     assert knn_accuracy(X, y, Q, z, k=k) == KNeighborsClassifier(k, algorithm="brute").fit(
         X,
         y,
@@ -85,7 +85,7 @@ def test_folds_equal_a_loop_over_folds():
     np.testing.assert_array_equal(knn_cv_correct(X, y, seed=3), right)
 
 
-# clusters
+# Clusters
 
 
 def test_purity_counts_the_commonest_class_of_each_cluster():

@@ -17,7 +17,7 @@ from repro.types import InputError, unit_rows
 from shown_code import on_page
 
 SEARCH = on_page("beyond_quantisation", "by_numbers", "by_bits")
-SEARCH["DECODED"] = 3000  # several blocks
+SEARCH["DECODED"] = 3000  # Several blocks
 RNG = np.random.default_rng(0)
 SCALES = np.geomspace(0.01, 100, 37)
 X = (RNG.normal(size=(300, 37)) * SCALES + 3 * SCALES).astype(np.float32)
@@ -33,16 +33,16 @@ def test_integer_levels_err_by_half_a_step_at_most(level, bits):
         "a step is as long as the range demands, no less"
     )
     assert book.step == pytest.approx((X.max(0) - X.min(0)) / (2**bits - 1), rel=1e-5)
-    # the error of an even spread over a step: its square is a twelfth of the step's
+    # The error of an even spread over a step: its square is a twelfth of the step's
     if level == "int8":
         assert (error**2).mean(0) == pytest.approx(book.step**2 / 12, rel=0.4)
-    # numbers beyond the range go to its end
+    # Numbers beyond the range go to its end
     far, ends = (
         np.stack([X.max(0) + 10 * SCALES, X.min(0) - 10 * SCALES]),
         np.stack([X.max(0), X.min(0)]),
     )
     assert dequantise(quantise(far, book), book) == pytest.approx(ends, rel=1e-4, abs=1e-4)
-    # a constant dimension is kept exactly
+    # A constant dimension is kept exactly
     constant = np.column_stack([np.full(9, 0.3), RNG.normal(size=9)])
     book = fit_codebook(constant, level)
     assert dequantise(quantise(constant, book), book)[:, 0] == pytest.approx(
@@ -59,14 +59,14 @@ def test_signs_of_symmetric_data_turn_with_it():
     S = dequantise(quantise(both, book), book)
     assert set(np.unique(S)) == {-1, 1} and np.array_equal(S[:50], -S[50:])
     assert np.array_equal(S[:50], np.sign(half))
-    # shifted data has the same codes: the mean is taken off
+    # Shifted data has the same codes: the mean is taken off
     shifted = fit_codebook(both + 5, "binary")
     assert np.array_equal(quantise(both + 5, shifted), quantise(both, book))
 
 
 def test_a_bit_is_set_where_a_number_lies_above_the_mean_and_only_there():
     whole = RNG.integers(-2, 3, size=(50, 12)).astype(np.float32)
-    both = np.concatenate([whole, -whole])  # of mean 0, which many of them are
+    both = np.concatenate([whole, -whole])  # Of mean 0, which many of them are
     codes = quantise(both, fit_codebook(both, "binary"))
     np.testing.assert_array_equal(codes, np.packbits(both > 0, axis=1))
     constant = np.column_stack([np.full(9, 0.5), RNG.normal(size=9)])

@@ -44,7 +44,7 @@ def test_linear_cka_from_its_definition_counts_weights_as_repetitions():
     )
 
 
-# what locally linear mappings are compared by
+# What locally linear mappings are compared by
 
 
 TURN = np.linalg.qr(np.random.default_rng(1).normal(size=(12, 12)))[0]
@@ -55,7 +55,7 @@ def test_residual_variance_is_one_less_the_square_of_the_correlation_of_distance
     rho = pearsonr(pdist(X), pdist(cut)).statistic
     assert 0.1 < rho < 0.99 and residual_variance(X, cut) == pytest.approx(1 - rho**2)
     assert residual_variance(X, turned) == pytest.approx(0, abs=1e-12)
-    # what is near in one and far in the other: of two clusters the tight one is the wide one
+    # What is near in one and far in the other: of two clusters the tight one is the wide one
     first, second = (np.r_[a * X[:30], b * X[30:]] for a, b in ((1, 9), (9, 1)))
     rho = pearsonr(pdist(first), pdist(second)).statistic
     assert rho < -0.1 and residual_variance(first, second) == pytest.approx(1 - rho**2)
@@ -69,7 +69,7 @@ def test_the_procrustes_statistic_is_the_mean_of_scipys_over_neighbourhoods_of_t
     assert procrustes_statistic(X, Y, k) == pytest.approx(np.mean(expected))
     moved = -3 * X @ TURN + 1
     assert procrustes_statistic(X, moved, k) == pytest.approx(0, abs=1e-9)
-    assert procrustes_statistic(X, np.ones((60, 2)), k) == 0  # nothing is left that could be lost
+    assert procrustes_statistic(X, np.ones((60, 2)), k) == 0  # Nothing is left that could be lost
 
 
 def test_of_many_rows_evenly_spaced_ones_are_compared():

@@ -29,7 +29,7 @@ def at_ranks(n, *ranks):
     )
 
 
-# measures
+# Measures
 
 
 def test_two_relevant_documents_at_ranks_two_and_five():
@@ -37,7 +37,7 @@ def test_two_relevant_documents_at_ranks_two_and_five():
     assert scores["ndcg@10"] == pytest.approx(0.6241, abs=5e-5)
     assert scores["mrr"] == 0.5 and scores["recall@2"] == 0.5 and scores["recall@10"] == 1
     assert scores["queries"] == 1 and scores["dropped"] == 0
-    scores = retrieval_scores(*at_ranks(8, 1, 2, 3, 4), ks=(2, 100))  # more relevant ones than k
+    scores = retrieval_scores(*at_ranks(8, 1, 2, 3, 4), ks=(2, 100))  # More relevant ones than k
     assert (
         scores["ndcg@2"] == pytest.approx(1)
         and scores["recall@2"] == 0.5
@@ -65,7 +65,7 @@ def test_equals_ir_measures_on_tie_free_data():
         q: {d: int(rng.integers(4)) for d in rng.choice(corpus_ids, 6, replace=False).tolist()}
         for q in query_ids
     }
-    qrels["q0"] = {"d5": 0}  # judged, nothing relevant
+    qrels["q0"] = {"d5": 0}  # Judged, nothing relevant
     ours = retrieval_scores(Q, C, qrels, ks=(1, 5, 10), query_ids=query_ids, corpus_ids=corpus_ids)
     cosines = (unit_prefix(Q).astype(float) @ unit_prefix(C).astype(float).T).tolist()
     judged = {q: docs for q, docs in qrels.items() if q != "q0"}
@@ -98,7 +98,7 @@ def test_values_of_every_query_average_to_the_scores():
 def test_one_and_ten_are_scored_unless_told_otherwise_and_nearly_equal_cosines_told_apart():
     told = [name for name in retrieval_scores(*at_ranks(20, 2, 5)) if "@" in name]
     assert sorted(told) == ["ndcg@1", "ndcg@10", "recall@1", "recall@10"]
-    turned = np.array([3e-5, 1e-5, 2e-5])  # cosines that differ by less than single precision holds
+    turned = np.array([3e-5, 1e-5, 2e-5])  # Cosines that differ by less than single precision holds
     documents = np.column_stack([np.cos(turned), np.sin(turned)])
     np.testing.assert_array_equal(top_documents([[1.0, 0.0]], documents, 3), [[1, 2, 0]])
     assert retrieve([[1.0, 0.0]], documents, {0: {0: 1}}).ranked[0].tolist() == [[3, 1]]
@@ -110,7 +110,7 @@ def test_ids_name_rows_in_any_order():
     assert retrieval_scores(Q[:4], C[:9], judged, query_ids="abcd", corpus_ids="ABCDEFGHI") == plain
 
 
-# ties
+# Ties
 
 
 def exact_cosines(query, documents):
@@ -193,7 +193,7 @@ def test_codes_of_one_bit_are_ordered_by_the_bits_they_share():
     np.testing.assert_array_equal(top_documents(asked, codes), expected[:, :1])
 
 
-# search
+# Search
 
 
 def test_top_documents_equal_a_plain_sort_in_any_blocks_and_ties_go_to_the_lower_row(monkeypatch):
@@ -207,7 +207,7 @@ def test_top_documents_equal_a_plain_sort_in_any_blocks_and_ties_go_to_the_lower
         top_documents(Q * 3, C * np.geomspace(0.01, 100, len(C))[:, None], 7),
         expected,
     )
-    repeated = np.concatenate([C[:3], C, C[:3]])  # rows 0-2 again at 3-5 and at the end
+    repeated = np.concatenate([C[:3], C, C[:3]])  # Rows 0-2 again at 3-5 and at the end
     np.testing.assert_array_equal(
         top_documents(C[:3], repeated, 3),
         [[0, 3, 503], [1, 4, 504], [2, 5, 505]],
@@ -244,7 +244,7 @@ def test_prefixes_left_as_they_are_would_be_ranked_by_length_too():
     np.testing.assert_array_equal(whole, top_documents(Q, C, 5))
 
 
-# answers
+# Answers
 
 
 def test_answers_match_by_their_words():
@@ -252,12 +252,12 @@ def test_answers_match_by_their_words():
         "The  Cat": "cat",
         "an apple, a day!": "apple day",
         "U.S.A.": "usa",
-        "Theatre of the Absurd": "theatre of absurd",  # an article is a word, not the start of one
-        "“quoted”": "“quoted”",  # punctuation outside ASCII stays
+        "Theatre of the Absurd": "theatre of absurd",  # An article is a word, not the start of one
+        "“quoted”": "“quoted”",  # Punctuation outside ASCII stays
     }.items():
         assert normalize_answer(text) == normalize_answer(expected) == expected
     assert exact_match("The Beatles.", ["Rolling Stones", "beatles"])
-    assert exact_match("the Beatles", "Beatles")  # one answer may stand alone
+    assert exact_match("the Beatles", "Beatles")  # One answer may stand alone
     assert not exact_match("The Beatles from Liverpool", ["Beatles"]) and not exact_match(
         "",
         ["Beatles"],
@@ -270,10 +270,10 @@ def test_answer_in_context_finds_whole_words():
         context,
         ["Paris", "the London"],
     )
-    assert answer_in_context(context, "band Beatles recorded")  # articles and brackets do not count
+    assert answer_in_context(context, "band Beatles recorded")  # Articles and brackets do not count
     assert not answer_in_context("I know that nothing is certain", "no")
     assert not answer_in_context(context, "Beatle")
-    assert not answer_in_context(context, "the")  # nothing is left of it
+    assert not answer_in_context(context, "the")  # Nothing is left of it
     assert is_yes_no("Yes.") and is_yes_no("no") and not is_yes_no("Norway")
 
 

@@ -93,7 +93,7 @@ def test_the_seeds_that_are_told_see_the_effect_in_80_of_100_cases(
     rng = np.random.default_rng(0)
     found = [worlds(rng, seeds, 1, seed_sd, item_error, truth=size)[0] for _ in range(1000)]
     seen = np.mean([replace(e, cells=cells).low > 0 for e in found])
-    assert 0.77 <= seen <= 0.93  # whole seeds, and few of them: somewhat more than 80
+    assert 0.77 <= seen <= 0.93  # Whole seeds, and few of them: somewhat more than 80
 
 
 def test_three_seeds_are_the_fewest_that_judge():
@@ -185,7 +185,7 @@ def test_items_move_a_share_most_where_all_cells_move_together():
     leads = [Estimate(dict.fromkeys(range(3), 0.5), item_error=1.0)] * 35
     won = of_parts(leads, lambda x: (x > 0).mean(-1))
     assert won.by_seed == dict.fromkeys(range(3), 1.0)
-    assert won.item_error > 0.3  # each by itself: 0.08
+    assert won.item_error > 0.3  # Each by itself: 0.08
     assert won.ends == (0.0, 1.0)
     assert of_parts(leads, lambda x: (x > 0).mean(-1), same_items=False).item_error < 0.1
 

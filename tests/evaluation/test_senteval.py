@@ -45,7 +45,7 @@ def literal_fit(X, y, dev, penalty, rows, starts, seed):
     rng = make_rng(seed, "senteval", "order")
     features, target = torch.from_numpy(X), torch.from_numpy(y)
     best, misses = -1.0, 0
-    for _ in range(0, 201, 4):  # passes
+    for _ in range(0, 201, 4):  # Passes
         for _ in range(4):
             for chunk in np.split(rng.permutation(rows), starts[1:]):
                 if len(own := chunk[~dev[chunk]]):
@@ -90,23 +90,23 @@ def test_the_penalty_shrinks_intercepts_too():
     for _ in range(4000):
         training.step(np.arange(640))
     gap = training.weights[1, 3] - training.weights[0, 3]
-    assert gap[0] == pytest.approx(np.log(9), abs=1e-3)  # the log odds where nothing is penalised
+    assert gap[0] == pytest.approx(np.log(9), abs=1e-3)  # The log odds where nothing is penalised
     share = 1 / (1 + np.exp(-gap))
     np.testing.assert_allclose(2 * (0.9 - share), training.penalties * gap, atol=1e-4)
 
 
-# training
+# Training
 
 
 @pytest.mark.parametrize(
     ("accuracies", "checks", "kept"),
     [
-        ([0.5] * 99, 7, 0),  # equal is not better
+        ([0.5] * 99, 7, 0),  # Equal is not better
         # Misses are not forgotten
         ([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.8, 0.8, 0.9, 0.8, 0.95, 0.95, 0.99, 1.0], 12, 10),
-        ([0.0] * 99, 7, 0),  # nothing right is better than no head at all
+        ([0.0] * 99, 7, 0),  # Nothing right is better than no head at all
         (list(np.linspace(0, 1, 99)), 51, 50),
-        ([*np.linspace(0, 0.9, 46), *[0.5] * 9], 51, 45),  # the fifth miss is the 51st check
+        ([*np.linspace(0, 0.9, 46), *[0.5] * 9], 51, 45),  # The fifth miss is the 51st check
     ],
 )
 def test_the_sixth_check_ever_that_is_no_better_ends_training(
@@ -135,9 +135,9 @@ def test_heads_trained_together_are_those_trained_alone():
     penalties = np.tile(senteval.PENALTIES, (4, 1))
     classes = np.unique(y)
     together = senteval.fit_heads(X, classes, y, ~dev, dev, penalties, 0)
-    assert len(set(together.checks)) > 2  # they stop at different times
+    assert len(set(together.checks)) > 2  # They stop at different times
     for k, g in [(0, 3), (3, 1)]:
-        # beside one other fold, for the same chunks
+        # Beside one other fold, for the same chunks
         pair = [k, (k + 1) % 4]
         fewer = senteval.fit_heads(X, classes, y, ~dev[pair], dev[pair], penalties[pair][:, [g]], 0)
         assert fewer.checks[0] == together.checks[4 * k + g]
@@ -196,7 +196,7 @@ def test_a_head_that_meets_none_of_its_rows_takes_no_step():
     members = np.stack([np.arange(100) < 50, np.arange(100) >= 50], axis=1)
     together = senteval._Training(features, y, members, start.copy(), senteval.PENALTIES[[3, 3]])
     alone = senteval._Training(features, y, None, start[..., :1].copy(), senteval.PENALTIES[[3]])
-    for first in (60, 0, 70, 10, 80):  # the first head sees the second and the fourth of these
+    for first in (60, 0, 70, 10, 80):  # The first head sees the second and the fourth of these
         together.step(np.arange(first, first + 10))
         if first < 50:
             alone.step(np.arange(first, first + 10))
@@ -209,7 +209,7 @@ def test_chunks_are_batches_of_64_and_five_percent_are_held_out():
     sizes = np.diff([*starts, 3771])
     assert len(sizes) == 48 == np.ceil(3054 / 64)
     np.testing.assert_allclose(sizes * 3054 / 3771, [*[64] * 47, 3054 % 64], atol=1)
-    assert senteval.chunk_starts(100, np.array([65, 64])).max() < 100  # a last chunk is never empty
+    assert senteval.chunk_starts(100, np.array([65, 64])).max() < 100  # A last chunk is never empty
     assert len(set(senteval.dev_rows(np.arange(199), 0))) == 9
     assert len(senteval.dev_rows(np.arange(18), 0)) == 1
 

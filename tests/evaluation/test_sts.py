@@ -16,7 +16,7 @@ from repro.sets import ScoredPairs
 rng = np.random.default_rng(0)
 X1 = rng.standard_normal((200, 12)).astype(np.float32)
 X2 = (X1 + rng.standard_normal((200, 12))).astype(np.float32)
-SCORES = np.round((X1 * X2).sum(1) + 2 * rng.standard_normal(200))  # with ties
+SCORES = np.round((X1 * X2).sum(1) + 2 * rng.standard_normal(200))  # With ties
 SUBSETS = np.repeat(["headlines", "forum"], [150, 50])
 
 
@@ -31,7 +31,7 @@ def test_equals_one_scipy_spearmanr():
     dims = [12, 1, 5]
     each = [sts_spearman(X1[:, :d], X2[:, :d], SCORES) for d in dims]
     np.testing.assert_allclose(sts_spearman(X1, X2, SCORES, dims=dims), each, atol=1e-12)
-    # ranks know neither the scale of the vectors nor a rising change of the gold scores
+    # Ranks know neither the scale of the vectors nor a rising change of the gold scores
     scaled = sts_spearman(5 * X1, X2 * np.arange(1, 201)[:, None], np.exp(SCORES / 5))
     assert scaled == pytest.approx(expected, abs=1e-9)
     assert sts_spearman(X1, X2, -SCORES) == pytest.approx(-expected)
@@ -62,7 +62,7 @@ def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
     assert "1 cosines of zero vectors were set to 0" in caplog.text
 
 
-# ties
+# Ties
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-60, 1e-3, 1.0, 1e14])
@@ -81,7 +81,7 @@ def test_rows_that_point_the_same_way_are_tied_and_others_are_not():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 384))
     assert (prefix_cosines(X, 3.7 * X, [1, 8, 384]) == 1).all()
-    assert (np.abs(prefix_cosines(X, rng.standard_normal((50, 384)), [1])) == 1).all()  # one column
+    assert (np.abs(prefix_cosines(X, rng.standard_normal((50, 384)), [1])) == 1).all()  # One column
     turned = X.copy()
     turned[:, 0] += 1e-4 * np.linalg.norm(X, axis=1)
     assert (prefix_cosines(X, turned, [384]) < 1 - 1e-9).all()
@@ -94,15 +94,15 @@ def test_identical_pairs_move_the_rank_correlation_as_ties_do():
     exact = []
     for a, b in zip(first.astype(int), second.astype(int), strict=True):
         dot = int(a @ b)
-        exact.append(Fraction(dot * abs(dot), int(a @ a) * int(b @ b)))  # rises with the cosine
+        exact.append(Fraction(dot * abs(dot), int(a @ a) * int(b @ b)))  # Rises with the cosine
     level = {cosine: i for i, cosine in enumerate(sorted(set(exact)))}
     expected = spearmanr([level[cosine] for cosine in exact], SCORES).statistic
     assert sts_spearman(first, second, SCORES) == pytest.approx(expected, abs=1e-14)
-    # lengths that are no whole numbers, as those of embeddings
+    # Lengths that are no whole numbers, as those of embeddings
     assert sts_spearman(first / 7, second / 7, SCORES) == pytest.approx(expected, abs=1e-14)
 
 
-# subsets
+# Subsets
 
 
 def test_subsets_are_pooled_or_averaged_plainly_or_by_their_sizes():

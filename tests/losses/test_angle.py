@@ -146,7 +146,7 @@ def test_triples_drop_copies_of_the_query_and_the_positive():
 
 
 def test_equals_the_loss_module_of_angle():
-    # values of cosine_loss, angle_loss, in_batch_negative_loss and contrastive_with_negative_loss
+    # Values of cosine_loss, angle_loss, in_batch_negative_loss and contrastive_with_negative_loss
     # of AnglE 0.6.1's loss module (angle_emb/loss.py), run on these inputs in double precision
     x, y = waves(6, 8, 0.0), waves(6, 8, 0.4)
     triples = [waves(5, 8, shift) for shift in (0.1, 0.7, 1.9)]
@@ -219,7 +219,7 @@ def test_gradients_are_finite_on_odd_input(change):
     ):
         found = value_and_gradients(lambda a, b, loss=loss: loss(a, b, GRADED), x, y)
         assert all(bool(torch.isfinite(part).all()) for part in found)
-        assert change != "one zero row" or found[1][2].abs().max() <= 40  # as if its length were 1
+        assert change != "one zero row" or found[1][2].abs().max() <= 40  # As if its length were 1
 
 
 def test_one_grade_gives_nothing_to_rank():
@@ -233,7 +233,7 @@ def test_one_grade_gives_nothing_to_rank():
             angle_pairs(x, y, torch.ones(6)).item()
             == in_batch_negatives(x, y, torch.ones(6)).item()
         )
-    assert len(caught) == 1  # for both rankings together
+    assert len(caught) == 1  # For both rankings together
 
 
 def test_scores_depend_on_neither_mixed_precision_nor_length():

@@ -75,7 +75,7 @@ def test_alignment_is_its_formula():
 def test_equals_the_equations(dependency, texts, dim):
     X, size = states(texts, dim, scale=0.6, seed=texts), min(dim, 4)
     expected, largest = targets_by_hand(X, size, dependency)
-    # components below 1e-7 of the largest are zero, and come from squares: 1e-8 of the largest in
+    # Components below 1e-7 of the largest are zero, and come from squares: 1e-8 of the largest in
     # any
     found = compress_target(X, size, dependency=dependency)
     np.testing.assert_allclose(found.numpy(), expected, atol=3e-7 * np.abs(expected).max())
@@ -213,7 +213,7 @@ def test_targets_and_gradients_are_finite_on_odd_input(kind):
 
 @pytest.mark.parametrize("case", [*CASES[:2], *CASES[4:]], ids=str)
 def test_where_there_is_no_further_component_the_target_is_zero_and_no_gradient_passes(case):
-    X = states(6, 4).repeat(1, 2).requires_grad_()  # four of eight columns are copies: rank 4
+    X = states(6, 4).repeat(1, 2).requires_grad_()  # Four of eight columns are copies: rank 4
     beyond = compress_target(X, 6, **case)[:, 4:]
     (gradient,) = torch.autograd.grad(beyond.sum(), X)
     assert bool((beyond == 0).all()) and bool((gradient == 0).all())
@@ -240,7 +240,7 @@ DIM, TEXTS, SIZE = 288, 96, 64
 
 @pytest.mark.parametrize(("power", "dtype"), [(1.0, torch.float32), (2.0, torch.float64)])
 def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
-    # states whose dependency matrix has a few dozen singular values and a tail, like those of a
+    # States whose dependency matrix has a few dozen singular values and a tail, like those of a
     # network
     X = random(TEXTS, TEXTS) * torch.arange(1, TEXTS + 1) ** -power @ random(TEXTS, DIM, seed=1)
     X = (0.4 * X / X.square().mean().sqrt()).to(dtype)
@@ -256,7 +256,7 @@ def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
     assert (S - values[: len(S)]).abs().max() <= TOLERANCE * values[0]
     if len(S) < SIZE:
         assert values[len(S)] <= 2 * TOLERANCE * values[0]
-    # and so are the targets, the same bytes each time
+    # And so are the targets, the same bytes each time
     found, expected = compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE)
     assert (
         found.shape == expected.shape
@@ -276,7 +276,7 @@ def test_where_it_is_not_sure_it_says_so_and_the_target_is_the_exact_one():
         torch.full((255, 255), 1 / 255),
     ):
         assert leading_vectors(A, SIZE) is None
-    # independent coordinates of large variance: A is the identity but for 1e-4, and its vectors
+    # Independent coordinates of large variance: A is the identity but for 1e-4, and its vectors
     # hang on that
     X = 3 * random(400, DIM, dtype=torch.float32)
     assert torch.equal(compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE))

@@ -82,8 +82,8 @@ def test_equal_texts_are_no_negatives():
     mask = duplicate_mask(keys)
     assert mask.tolist() == [[bool(a == b) for b in keys] for a in keys]
     own = info_nce(*random(2, 4, 4), mask=torch.ones(4, 4) > 0)
-    assert own.item() == pytest.approx(0.0, abs=1e-12)  # a row's own column stays
-    # texts 0 and 2 are equal: were they negatives, two perfect views would still cost ln 2 each
+    assert own.item() == pytest.approx(0.0, abs=1e-12)  # A row's own column stays
+    # Texts 0 and 2 are equal: were they negatives, two perfect views would still cost ln 2 each
     z = torch.eye(4, dtype=torch.float64)[[0, 1, 0, 2]]
     assert info_nce(z, z, mask=mask, temperature=0.01).item() == pytest.approx(0.0, abs=1e-12)
     assert info_nce(z, z, temperature=0.01).item() == pytest.approx(math.log(2) / 2)
@@ -132,7 +132,7 @@ def test_softmax_over_entailment_pairs_is_cross_entropy_of_the_written_out_logit
     def found(u, v, weight, bias):
         return softmax_nli(u, v, labels, weight, bias, difference=difference)
 
-    assert_alike(found, by_hand, *inputs, rtol=1e-6, atol=1e-6)  # logits are in single precision
+    assert_alike(found, by_hand, *inputs, rtol=1e-6, atol=1e-6)  # Logits are in single precision
     assert softmax_nli(*inputs[:2], labels, torch.zeros_like(inputs[2])).item() == pytest.approx(
         math.log(3)
     )

@@ -33,7 +33,7 @@ def at(layers, **switches):
     return espresso(layers, angle_of, size=SIZE, config=EspressoConfig(**switches)).item()
 
 
-# targets and alignment have equations of their own in test_compress
+# Targets and alignment have equations of their own in test_compress
 
 
 def paper_by_hand(layers, loss):
@@ -116,7 +116,7 @@ OF_TARGET += [PER_BATCH | {"strategy": "max_k"}, PER_BATCH | {"decomposition": "
 @pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("switches", OF_TARGET, ids=str)
 def test_every_switch_of_the_target_and_its_temperature_reach_the_loss(switches, temperature):
-    layers = states(1)  # without shallow layers the loss is that of the last one
+    layers = states(1)  # Without shallow layers the loss is that of the last one
     prefix, seed = layers[1][:, :SIZE], derive_seed(0, "espresso", 1)
     how = {"dependency": "per_sentence"} | switches
     target = compress_target(layers[1], SIZE, **how, seed=seed)
@@ -133,7 +133,7 @@ def test_a_target_that_moves_adds_its_gradient():
         value_and_gradients(lambda *L, o=o: espresso(L, angle_of, **o), *layers) for o in options
     )
     torch.testing.assert_close(fixed[0], moving[0])
-    # dimensions beyond k get a gradient through the target only
+    # Dimensions beyond k get a gradient through the target only
     assert fixed[2][:, SIZE:].abs().max() == 0 and moving[2][:, SIZE:].abs().max() > 0
 
 
@@ -162,7 +162,7 @@ def test_learned_weights_settle_and_literal_ones_run_away():
     ).item()
     shares = sum(math.exp(-a) * part + a for a, part in zip(s.tolist(), parts, strict=True))
     assert mean == pytest.approx(last + shares / 3)
-    # without the addition less weight is always better
+    # Without the addition less weight is always better
     config = replace(config, layer_weights="learned_literal")
     values = [
         espresso(layers, angle_of, size=SIZE, config=config, log_weights=s + a).item()
@@ -172,7 +172,7 @@ def test_learned_weights_settle_and_literal_ones_run_away():
 
 
 def test_constant_embeddings_have_nothing_to_learn():
-    # under `cls` pooling layer 0 is one vector: the contrastive part is stuck at ln B, without
+    # Under `cls` pooling layer 0 is one vector: the contrastive part is stuck at ln B, without
     # gradient
     layers = states()
     layers[0] = layers[0][:1].expand(TEXTS, DIM).contiguous()

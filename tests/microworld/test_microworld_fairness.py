@@ -47,9 +47,9 @@ def test_counting_words_does_not_read_it(name):
 
 def test_swapped_roles_are_at_chance_for_any_bag_of_words():
     frames = World().draw(300, np.random.default_rng(0))
-    frames[:, OBJECT] %= len(FACTORS[AGENT])  # only beings act
+    frames[:, OBJECT] %= len(FACTORS[AGENT])  # Only beings act
     frames = frames[frames[:, AGENT] != frames[:, OBJECT]]
-    frames[:, ATTRIBUTE] = ABSENT  # an adjective would change hands with its noun
+    frames[:, ATTRIBUTE] = ABSENT  # An adjective would change hands with its noun
     texts, same, swapped = (
         [say(words, front=front) for words in spoken(rows, np.zeros_like(rows)[:, :-1])]
         for rows, front in ((frames, 99), (frames, 0), (swap_roles(frames), 0))

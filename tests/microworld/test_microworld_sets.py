@@ -60,7 +60,7 @@ def test_two_wordings_of_a_frame_share_few_content_words():
     frames = World().draw(300, rng)
     first = render(frames, rng)
     second = render(frames, rng, other=(frames, first))
-    function = re.compile(  # words that carry the template rather than the frame
+    function = re.compile(  # Words that carry the template rather than the frame
         r"\b(the|an?|it|was|that|did|not|is|this|what|there|by|in|on|at|of|to|had|got|never|with|one)\b"
     )
     words = (

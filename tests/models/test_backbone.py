@@ -67,7 +67,7 @@ def close(mine, theirs, atol=1e-5, rtol=0.0):
 def test_tokens_are_cut_and_counted(tiny, sentences):
     network = load_backbone(tiny)
     long = " ".join(sentences[:10])
-    for limit in (8, None):  # an earlier limit does not stick
+    for limit in (8, None):  # An earlier limit does not stick
         ids, cut = network.tokenize([sentences[0], long, long], limit)
         assert (len(ids[1]), cut) == ((8, 3) if limit else (48, 2))
         assert ids[1][-1] == network.tokenizer.token_to_id("[SEP]")
@@ -92,7 +92,7 @@ FAMILIES = {
     **dict.fromkeys(("bert", "roberta", "mpnet", "llama"), SIZES),
     "distilbert": {"vocab_size": 60, "dim": 16, "n_heads": 2, "hidden_dim": 24, "n_layers": 2},
     "qwen2": {**SIZES, "num_key_value_heads": 2},
-    "albert": {**THREE, "embedding_size": 8},  # one block, which runs three times
+    "albert": {**THREE, "embedding_size": 8},  # One block, which runs three times
     "albert, three groups": {**THREE, "embedding_size": 8, "num_hidden_groups": 3},
     "albert, two blocks in one group": {**SIZES, "embedding_size": 8, "inner_group_num": 2},
     "modernbert": {**SIZES, "pad_token_id": 0},
@@ -145,7 +145,7 @@ def test_every_family_gives_the_states_that_transformers_returns_alone_or_togeth
         network.blocks_run = 0
         close(run(network, ids, MASK, [layer]), [states], atol=1e-6)
         assert network.blocks_run == layer
-    alone = run(network, ids[1:, :5])[-1]  # no mask where nothing is padded
+    alone = run(network, ids[1:, :5])[-1]  # No mask where nothing is padded
     torch.testing.assert_close(alone[0], together[-1][1, :5], rtol=0, atol=1e-5)
 
 
@@ -213,7 +213,7 @@ def test_memory_that_runs_out_while_a_network_is_tried_is_not_laid_on_the_networ
             ask()
 
 
-# decoders
+# Decoders
 
 
 @BOTH
@@ -346,7 +346,7 @@ def test_what_cannot_be_a_backbone_is_refused(decoders):
         match="unknown final_norm 'first': choose one of last, all, none",
     ):
         load_backbone(decoders["llama"], final_norm="first")
-    # a Bloom builds its own mask from positions: letting it run causally in silence would be a
+    # A Bloom builds its own mask from positions: letting it run causally in silence would be a
     # wrong result
     model = transformers.BloomModel(
         transformers.BloomConfig(vocab_size=50, hidden_size=16, n_layer=2, n_head=2)

@@ -29,7 +29,7 @@ def test_every_row_is_packed_once_and_no_batch_is_over_budget(budget):
         assert len(batch) == 1 or len(batch) * lengths[batch].max() <= budget
         assert lengths[batch].max() == lengths[batch[0]]
     assert list(pack_by_tokens([], budget)) == []
-    halves = [4] * 6 + [3] * 6  # a batch that is half full ends where the length changes
+    halves = [4] * 6 + [3] * 6  # A batch that is half full ends where the length changes
     assert [len(batch) for batch in pack_by_tokens(halves, 40)] == [6, 6]
     # Six of 25: too few to travel alone
     assert [len(batch) for batch in pack_by_tokens(halves, 100)] == [12]
@@ -37,7 +37,7 @@ def test_every_row_is_packed_once_and_no_batch_is_over_budget(budget):
 
 @pytest.mark.parametrize("name", pooling.NAMES)
 def test_packed_batches_equal_one_by_one(name, tiny, texts, monkeypatch):
-    monkeypatch.setitem(STATE_BUDGET, "cpu", 200 * 32)  # several batches
+    monkeypatch.setitem(STATE_BUDGET, "cpu", 200 * 32)  # Several batches
     encoder = SentenceEncoder.load(tiny, dim=8, pooling=name)
     for readout, dim in (("pooler", 8), ("encoder", 32)):
         X = encoder.encode(texts, readout=readout)
@@ -84,7 +84,7 @@ def test_encoding_draws_no_dropout_and_restores_the_mode(encoder, texts):
     assert encoder.training and encoder.backbone.training
 
 
-# readouts and layers
+# Readouts and layers
 
 
 @pytest.mark.parametrize("name", ["mean", "avg_first_last"])
@@ -92,7 +92,7 @@ def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
     encoder = SentenceEncoder.load(tiny, pooling=name)
     full = encoder.encode_layers(texts)
     assert full.shape == (3, len(texts), 32) and encoder.encode_layers([]).shape == (3, 0, 32)
-    if name == "avg_first_last":  # of the first block, not the embeddings
+    if name == "avg_first_last":  # Of the first block, not the embeddings
         mean = SentenceEncoder.load(tiny, pooling="mean").encode_layers(texts)
         np.testing.assert_allclose(full[2], (mean[1] + mean[2]) / 2, atol=1e-6)
     for layer in (0, 1, 2):

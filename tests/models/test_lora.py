@@ -86,7 +86,7 @@ def test_named_targets_and_their_scale(tiny):
     assert query.lora_dropout["default"].p == 0.3
 
 
-# folders
+# Folders
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_each_reads_what_it_says():
     torch.testing.assert_close(pooling.pool(STATES, mask.flip(1), "last"), STATES[:, 4])
 
 
-# the pooler
+# The pooler
 
 
 def test_the_formula():

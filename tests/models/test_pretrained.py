@@ -155,7 +155,7 @@ def test_every_network_that_the_papers_name_has_its_commit():
     assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in COMMITS.values())
 
 
-# whole, and of one model
+# Whole, and of one model
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "qwen2"])
@@ -262,7 +262,7 @@ def test_a_text_longer_than_all_positions_is_cut_where_they_end(family, copy, se
     """Positions of RoBERTa and MPNet begin behind the padding index: 66 rows take 64 tokens."""
     folder = copy(family)
     note = json.loads((folder / "tokenizer_config.json").read_text())
-    note.pop("model_max_length", None)  # some published tokenizers tell no limit
+    note.pop("model_max_length", None)  # Some published tokenizers tell no limit
     (folder / "tokenizer_config.json").write_text(json.dumps(note))
     encoder = SentenceEncoder.load(str(folder), pooling="mean")
     assert encoder.backbone.max_length == (48 if family == "bert" else 64)
@@ -307,13 +307,13 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_loaded(monkeypa
 
 def test_a_text_without_a_token_is_named_by_its_place_in_the_callers_list(copy):
     encoder = SentenceEncoder.load(str(copy("llama")), pooling="mean")
-    # as GPT-2's, which adds no token
+    # As GPT-2's, which adds no token
     encoder.backbone.tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B")
     with pytest.raises(InputError, match=r"texts\[3\] \(''\) has no token for .*llama: nothing to"):
         encoder.encode(["one word", "a", "one word", "", "a longer text than those", ""])
 
 
-# bytes
+# Bytes
 
 
 @pytest.mark.parametrize("file", ["pooler.safetensors", "encoder.json", "tokenizer.json"])
@@ -352,7 +352,7 @@ def test_what_was_added_to_a_saved_encoder_is_not_read_nor_an_edited_manifest(ti
     (folder / "README.md").write_text("What it is for.")
     expected = SentenceEncoder.load(str(folder)).encode(["a word"])
     added = folder / "sentence_bert_config.json"
-    added.write_text('{"max_seq_length": 3}')  # which would cut every text
+    added.write_text('{"max_seq_length": 3}')  # Which would cut every text
     assert f"{added} was added to what was written" in refusal(folder)
     added.unlink()
     manifest = folder / "manifest.json"

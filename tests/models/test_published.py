@@ -69,7 +69,7 @@ def copied(tiny, tmp_path):
     return Path(shutil.copytree(tiny, tmp_path / "published"))
 
 
-# read
+# Read
 
 
 @pytest.fixture
@@ -380,7 +380,7 @@ def test_a_folder_of_any_architecture_encodes_as_sentence_transformers_does(fami
     np.testing.assert_allclose(theirs(export_folder(encoder, tmp_path / "out")), X, atol=1e-5)
 
 
-# written
+# Written
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ WARM = (
     "hypothesis",
     "pytest",
 )
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")  # as in tests/browser.py
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")  # As in tests/browser.py
 SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     **dict.fromkeys(("PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"), "1"),
@@ -205,7 +205,7 @@ def warm_up() -> None:
             say(f"{name} is not here: the tests that need it will import nothing of it")
     from hypothesis import Phase, settings
 
-    # a mistake is noticed by any example: none is made smaller, or kept for the next mistake
+    # A mistake is noticed by any example: none is made smaller, or kept for the next mistake
     settings.register_profile(
         "mutants",
         database=None,

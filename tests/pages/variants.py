@@ -63,7 +63,7 @@ LESS: dict[str, Any] = {
 SINGLE = ("one dim", "two dims", "backbone", "one dataset", "one of each", "gpu", "paper")
 """What is changed alone."""
 ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, GPU, PAPER = SINGLE
-PAIRS = "pairs"  # several changes at once: any two of a page's stand together in one of its runs
+PAIRS = "pairs"  # Several changes at once: any two of a page's stand together in one of its runs
 VARIANTS = (*SINGLE, PAIRS)
 PROFILES = (GPU, PAPER)
 SIZES = ("dim", "columns", "size", "sizes", "prefix")
@@ -76,7 +76,7 @@ MENUS = {
     "kernel": ["rbf", "sigmoid"],
     "folds": [0, 10],
     "dataset": ["sts13", "stsb"],
-    "system": ["sbert", "bert_avg"],  # always at hand; the lists of systems have GloVe too
+    "system": ["sbert", "bert_avg"],  # Always at hand; the lists of systems have GloVe too
     "systems": [["glove", "sbert"], ["bert_avg"]],
     "levels": [["float32"], ["int8", "binary"]],
     "budgets": [[4], [4, 8, 16]],
@@ -151,13 +151,13 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
             own |= {"mapped": ["sbert", "minilm"], "size": 8, "prefix": 8, "batch_size": 16}
             if name == "generator":
                 return "None"  # The printed one is not at hand
-            own |= {"source": "hub"}  # whose toy copies are smaller than what would be generated
+            own |= {"source": "hub"}  # Whose toy copies are smaller than what would be generated
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:
         first = default[:1] if isinstance(default, list) else None
         return {"datasets": first, "tasks": first, "dataset": "stsb"}.get(name)
     if variant == ONE_OF_EACH and isinstance(default, list) and len(default) > 1:
-        return default[: 2 if name == "texts" else 1]  # one text has no neighbour
+        return default[: 2 if name == "texts" else 1]  # One text has no neighbour
     return None
 
 
@@ -263,7 +263,7 @@ def _admitted(parameter: Parameter, choices: Sequence[Any]) -> list[Any]:
 
 def _toy(parameter: Parameter, less: Mapping[str, Any]) -> Any:
     name, default = parameter.name, parameter.default
-    if name == "dims" and default is None:  # a whole profile's, each of which may be a training
+    if name == "dims" and default is None:  # A whole profile's, each of which may be a training
         return _fitting(parameter, [16, 8])
     # Elsewhere a size goes by that name
     if name in less and (name != "reference" or isinstance(default, str)):

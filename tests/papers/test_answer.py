@@ -22,7 +22,7 @@ def frame(*lines, **shared):
     )
 
 
-# a score of 80 at 8 dims, the full size; PCA passes 95 % at 4 as measured, but for sure only at 6
+# A score of 80 at 8 dims, the full size; PCA passes 95 % at 4 as measured, but for sure only at 6
 REDUCED = [
     ("PCA − full size", "inductive", 2, -0.4, -0.5, -0.3),
     ("PCA − full size", "inductive", 4, -0.02, -0.05, 0.0),

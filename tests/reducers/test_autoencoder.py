@@ -190,7 +190,7 @@ def test_options_out_of_range(options, message):
 
 def test_a_fitted_one_has_no_prefix_and_needs_no_torch(monkeypatch):
     fitted = Autoencoder(3, epochs=2).fit(cloud())
-    monkeypatch.setitem(sys.modules, "torch", None)  # to import it is an error from here on
+    monkeypatch.setitem(sys.modules, "torch", None)  # To import it is an error from here on
     Y = fitted.transform(cloud())
     np.testing.assert_array_equal(fitted.prefix(Y, 3), Y)
     with pytest.raises(

@@ -65,7 +65,7 @@ def test_scikit_learns_checks_hold(name):
     options = {"autoencoder": {"epochs": 5}, "sbertlp": {"n_neighbors": 5}}.get(name, {})
     checks = check_estimator(make_reducer(name, 2, **options), on_skip=None)
     assert len(checks) > 40
-    # scikit-learn skips other libraries' arrays itself unless SCIPY_ARRAY_API is set
+    # Scikit-learn skips other libraries' arrays itself unless SCIPY_ARRAY_API is set
     assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {
         "check_array_api_input"
     }
@@ -88,7 +88,7 @@ def test_names_and_parameters():
         make_reducer("pca", 2, whiten=True)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of graphs in pieces
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Of graphs in pieces
 @every
 @several
 @given(X=matrices(), data=st.data())
@@ -102,7 +102,7 @@ def test_shape_type_and_prefix(name, X, data):
     try:
         Y = reducer.fit_transform(X)
     except InputError as error:
-        # data on a line, or rounding, may leave fewer positive eigenvalues than rows
+        # Data on a line, or rounding, may leave fewer positive eigenvalues than rows
         assert "positive eigenvalues" in str(error) and name in ("kpca", "isomap")
         return
     again = clone(reducer).fit(X).transform(X)
@@ -113,7 +113,7 @@ def test_shape_type_and_prefix(name, X, data):
             and np.isfinite(Z).all()
             and Z.flags.c_contiguous
         )
-    if name not in ("lle", "sbertlp", "isomap"):  # theirs are tested with their own tolerances
+    if name not in ("lle", "sbertlp", "isomap"):  # Theirs are tested with their own tolerances
         np.testing.assert_allclose(again, Y, atol=2e-3 * max(np.abs(Y).max(), 1e-6))
     assert reducer.prefix(Y, size).shape == Y.shape
     if name != "autoencoder":

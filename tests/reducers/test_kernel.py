@@ -105,14 +105,14 @@ def test_lanczos_finds_what_the_dense_solver_finds(name, p, both):
     np.testing.assert_allclose(fast.eigenvalues_, dense.eigenvalues_, rtol=1e-4)
     ratios = fast.explained_variance_ratio_, dense.explained_variance_ratio_
     np.testing.assert_allclose(*ratios, rtol=1e-4)
-    # single eigenvectors turn where eigenvalues tie, inner products of the scores do not
+    # Single eigenvectors turn where eigenvalues tie, inner products of the scores do not
     scores, expected = (one.scores[::20, : p - 5] for one in (fast, dense))
     np.testing.assert_allclose(scores @ scores.T, expected @ expected.T, atol=1e-3)
     np.testing.assert_allclose(fast.transform(X), fast.scores, atol=1e-4)
 
 
 def test_small_eigenvalues_go_to_double_precision(both):
-    # six linear directions, the others a millionth of them
+    # Six linear directions, the others a millionth of them
     fast, dense = both(cloud(600, 6).astype(np.float32), 8, gamma=1e-7)
     assert fast.eigenvalues_[7] < SINGLE * fast.eigenvalues_[0]
     np.testing.assert_allclose(fast.eigenvalues_, dense.eigenvalues_, rtol=1e-5)
@@ -127,7 +127,7 @@ def test_lanczos_gives_up_where_it_cannot_be_sure():
     )
     assert search(start, 2) is not None
     assert search(start, 80) is None
-    assert search(np.ones((300, WIDTH)), 2) is not None  # a useless start is replaced
+    assert search(np.ones((300, WIDTH)), 2) is not None  # A useless start is replaced
 
 
 def test_indefinite_kernels():
@@ -138,7 +138,7 @@ def test_indefinite_kernels():
     shift = KPCA(5, kernel="sigmoid", indefinite="shift")
     scores = shift.fit_transform(X)
     np.testing.assert_allclose(shift.eigenvalues_, clip.eigenvalues_ - low, rtol=1e-9)
-    # of 59 eigenvalues the smallest is shifted to 0
+    # Of 59 eigenvalues the smallest is shifted to 0
     whole = KPCA(58, kernel="sigmoid", indefinite="shift").fit(X)
     assert whole.explained_variance_ratio_.sum() == pytest.approx(1)
     np.testing.assert_allclose(shift.transform(X), scores, atol=1e-5)
@@ -163,7 +163,7 @@ def test_jitter_is_noise_of_a_millionth_of_the_mean_diagonal_drawn_by_the_seed(n
         for kind, seed in [("clip", 0), *(("jitter", seed) for seed in range(6))]
     )
     moved = np.array(jittered) - clip
-    # to first order an eigenvalue moves by vᵀNv, which has twice the variance of an entry of N
+    # To first order an eigenvalue moves by vᵀNv, which has twice the variance of an entry of N
     assert np.sqrt((moved**2).mean() / 2) == pytest.approx(1e-6 * diagonal, rel=0.25)
     assert len(np.unique(moved)) == moved.size
 

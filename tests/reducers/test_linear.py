@@ -88,7 +88,7 @@ def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_column
         (GRP(20, seed=seed).fit_transform(X) ** 2).sum(1) / (X**2).sum(1) for seed in range(400)
     ]
     assert np.mean(lengths) == pytest.approx(1.0, abs=0.04)
-    assert np.var(lengths) == pytest.approx(2 / 20, rel=0.3)  # of χ²_p / p
+    assert np.var(lengths) == pytest.approx(2 / 20, rel=0.3)  # Of χ²_p / p
     np.testing.assert_array_equal(GRP(5).fit(X).components_, GRP(5).fit(X[:7] * 3).components_)
     assert not np.allclose(GRP(5, seed=1).fit(X).components_, GRP(5).fit(X).components_)
 

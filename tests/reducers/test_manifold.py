@@ -21,7 +21,7 @@ def repeated():
     return np.random.default_rng(1).permutation(np.r_[X, X[:40], X[20:30]])
 
 
-# isomap
+# Isomap
 
 
 @pytest.mark.parametrize("k", [4, 8])
@@ -45,7 +45,7 @@ def test_pieces_are_joined_by_their_shortest_bridges():
     assert sorted(joined) == [(3, 4), (4, 3), (7, 8), (8, 7)]
 
 
-# lle
+# Lle
 
 
 @pytest.mark.parametrize("options", [{}, {"reg": 0.05}])
@@ -58,7 +58,7 @@ def test_lle_is_scikit_learns_up_to_sign_and_scale_and_finds_its_rows_again(n, k
     signs = np.sign((unit.embedding_ * oracle.embedding_).sum(0))
     np.testing.assert_allclose(unit.embedding_ * signs, oracle.embedding_, atol=1e-5)
     np.testing.assert_allclose(unit.transform(Q) * signs, oracle.transform(Q), atol=1e-4)
-    np.testing.assert_array_equal(unit.transform(X[[7, 3]]), unit.embedding_[[7, 3]])  # exactly
+    np.testing.assert_array_equal(unit.transform(X[[7, 3]]), unit.embedding_[[7, 3]])  # Exactly
     scaled = LLE(**shared).fit_transform(X)
     np.testing.assert_allclose(scaled, unit.embedding_ * np.sqrt(n), rtol=1e-5, atol=1e-5)
 
@@ -84,7 +84,7 @@ def test_as_many_neighbours_as_scikit_learn_has_unless_told_otherwise():
         np.testing.assert_array_equal(found, expected)
 
 
-# sbertlp
+# Sbertlp
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_sweep_gives_what_every_k_gives_alone(X):
 
 
 def test_null_eigenvalues_are_counted():
-    far = np.r_[cloud(40), cloud(40, seed=1) + 1000]  # two clouds that share no neighbour
+    far = np.r_[cloud(40), cloud(40, seed=1) + 1000]  # Two clouds that share no neighbour
     with pytest.warns(UserWarning, match="1 eigenvalues below 1e-10 beyond the first"):
         split = SBERTLP(3, n_neighbors=8).fit(far)
     assert split.null_eigenvalues_ == 1 and split.eigenvalues_[0] < 1e-12 < split.eigenvalues_[1]

@@ -56,7 +56,7 @@ def test_near_ties_below_single_precision_are_told_apart():
         5 * cloud(30, 6, seed=2),
     ]
     assert_nearest(X, 7, np.zeros((1, 6)))
-    far = np.r_[X, [np.full(6, 1e6)]]  # one row so long that single precision settles nothing
+    far = np.r_[X, [np.full(6, 1e6)]]  # One row so long that single precision settles nothing
     assert_nearest(far, 7, np.zeros((1, 6)))
 
 
@@ -85,7 +85,7 @@ def test_inner_products_give_the_same_neighbours_and_weights(k, monkeypatch):
 
 def test_inner_products_do_not_decide_over_close_rows():
     clusters = np.repeat(cloud(6), 5, axis=0)
-    X = clusters + 1e-7 * cloud(30, seed=6)  # squared distances of 1e-13 between squares of 10
+    X = clusters + 1e-7 * cloud(30, seed=6)  # Squared distances of 1e-13 between squares of 10
     indices = nearest(X, 4)
     # The same differences, without cancellation
     exact = reconstruction_weights(X - clusters, indices, X - clusters)

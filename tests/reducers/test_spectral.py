@@ -23,7 +23,7 @@ def cloud(n, D):
 def test_the_largest_entry_is_positive():
     V = orient(np.array([[0.1, -2.0, 3.0], [-5.0, 1.0, -3.0], [0.0, 0.0, 1.0]]))
     np.testing.assert_array_equal(V, [[-0.1, 2.0, 3.0], [5.0, -1.0, -3.0], [0.0, 0.0, 1.0]])
-    tied = np.array([[-2.0], [2.0 + 1e-12]])  # larger by rounding alone: the first decides
+    tied = np.array([[-2.0], [2.0 + 1e-12]])  # Larger by rounding alone: the first decides
     np.testing.assert_array_equal(orient(tied), -tied)
 
 

@@ -22,7 +22,7 @@ from repro.report.tables import Shown
 from repro.types import InputError
 
 VEGA = paths.project_root() / "book" / "_static" / "vega"
-HOSTILE = "b</script><!--<script>"  # ends a script element; or takes the rest of the page into it
+HOSTILE = "b</script><!--<script>"  # Ends a script element; or takes the rest of the page into it
 ROWS = [("live", method, dim, 0.5 + dim / 1000) for method in ("a", HOSTILE) for dim in (8, 64)]
 DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 FRAME = pd.DataFrame(ROWS, columns=["kind", "method", "dim", "value"])
@@ -37,7 +37,7 @@ def test_scripts_are_found_beside_the_page_and_no_chart_needs_the_network():
     )
     assert all((VEGA / name).is_file() for name in re.findall(r'load\("([^"]+)"\)', html))
     addresses = set(re.findall(r"https?://[^\s\"'\\]+", html))
-    assert addresses == {shown.spec["$schema"]}  # names the dialect; nothing loads it
+    assert addresses == {shown.spec["$schema"]}  # Names the dialect; nothing loads it
     still = html[html.index("chart-still") : html.index("chart-hint")]
     assert 'src="data:image/svg+xml;base64,' in still and "display:none" not in still
     told = interactive.show(
@@ -76,7 +76,7 @@ def test_no_text_of_the_data_is_markup_to_a_browser_and_every_one_arrives_as_it_
         assert "<" not in text and json.loads(text) == data
 
 
-# the explorer: what a reader chooses and is told
+# The explorer: what a reader chooses and is told
 
 
 NEIGHBOURS, KEEP = "ten neighbours kept", [0.95, 0.98]
@@ -110,7 +110,7 @@ STEPS += [
     if use != NEIGHBOURS
 ]
 STEPS += [{"millions": 2.5}, {"use": NEIGHBOURS}, {"encoder": "small"}, {"millions": 0.5}]
-STEPS += [{"dim": 2}, {"encoder": "large"}]  # of 16 and 64 the latter is nearer to 40
+STEPS += [{"dim": 2}, {"encoder": "large"}]  # Of 16 and 64 the latter is nearer to 40
 EXPLORE = """
 const box = document.querySelector(".explorer"), told = [];
 const control = name => box.querySelector(`[name=${name}]`);

@@ -55,7 +55,7 @@ def test_rows_of_one_cell():
         three[:1],
         deterministic=True,
     ).half == pytest.approx(3.0)
-    repeated = estimate(three)  # untrained, and the same under every seed: nothing was drawn
+    repeated = estimate(three)  # Untrained, and the same under every seed: nothing was drawn
     assert (repeated.random, repeated.seeds, repeated.half) == (False, 1, pytest.approx(3.0))
     assert estimate(three.assign(n_train=9)).random
     assert scaled(repeated, -2).half == pytest.approx(6.0)
@@ -87,7 +87,7 @@ def test_every_dim_is_judged_by_joint_ends_of_all():
 @pytest.mark.parametrize("side", [1, -1])
 def test_the_farthest_of_all_is_no_nearer_than_any_is_for_sure_and_no_farther_than_any_may_be(side):
     """The farthest value is unsure, a nearer one is sure: all are as far as that one at least."""
-    told = [(-4.0, 1.0), (-3.0, 0.1), (1.0, 3.0)]  # a value and its error
+    told = [(-4.0, 1.0), (-3.0, 0.1), (1.0, 3.0)]  # A value and its error
     unsure, sure, wide = (Estimate({None: side * v}, error, random=False) for v, error in told)
     reached = reach(inf, 3)
     dim, e = farthest({8: unsure, 16: sure, 32: wide})

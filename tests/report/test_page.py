@@ -111,7 +111,7 @@ def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     name, main.folders = tmp_path.name, [str(tmp_path), f"{tmp_path}-flow"]
     monkeypatch.setitem(sys.modules, "__main__", main)
     page = Page("name", "wang_table1")
-    main.dims.append(2)  # what the page's code does to a parameter later
+    main.dims.append(2)  # What the page's code does to a parameter later
     said = shlex.split(pages.command("name", page.parameters))
     assert said == [
         "repro",

@@ -181,7 +181,7 @@ def test_who_speaks_where_and_on_what(floor):
     assert judged("PROP-T-2", both).network == "repro-tiny, repro-tiny + SimCSE"
 
 
-NAMED = ("e5-small-en", "all-MiniLM-L6-v2")  # judges of ESE's claims, in the order of its table
+NAMED = ("e5-small-en", "all-MiniLM-L6-v2")  # Judges of ESE's claims, in the order of its table
 
 
 def on_card(*measurements):
@@ -196,7 +196,7 @@ def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(verdi
     write_verdicts("page_b", verdict_frame("live", [measured("WANG-T1-1", 3.0)]))
     card = scorecard.scorecard().set_index("claim_id")
     assert list(card.index) == list(claims()["claim_id"])
-    assert card.loc["WANG-T1-1", "recorded"] == "cannot tell"  # its weakest part
+    assert card.loc["WANG-T1-1", "recorded"] == "cannot tell"  # Its weakest part
     assert card.loc["WANG-T1-1", "live"] == "holds here"
     assert card.loc["WANG-T1-2", "live"] == "not seen here"
     assert card.loc["WANG-T1-2", "recorded"] == "not attempted"

@@ -7,10 +7,10 @@ from repro.report.claims import DOCUMENTS, record_of, table
 from repro.report.outcomes import MEANING, ON_GENERATED, OUTCOMES, REASONS, survivors, worst
 from repro.report.verdict import Measurement
 
-# value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0
+# Value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0
 EFFECTS = [
     (2.0, 1.0, 3.0, None, 1, "holds here", "reproduced"),
-    (0.9, 0.4, 1.4, 0.5, 1, "holds here", "reproduced"),  # within half a point
+    (0.9, 0.4, 1.4, 0.5, 1, "holds here", "reproduced"),  # Within half a point
     # Within half of the printed effect, to the hair
     (9.0, 8.0, 10.0, 6.0, 1, "direction only", "reproduced"),
     (9.1, 8.0, 10.2, 6.0, 1, "direction only", "direction only"),
@@ -23,26 +23,26 @@ EFFECTS = [
     (-2.0, -3.0, -1.0, None, 1, "not seen here", "not reproduced"),
     (-2.0, -3.0, -1.0, 1.8, 1, "not seen here", "not reproduced"),
     (-2.0, -3.0, -1.0, None, -1, "holds here", "reproduced"),
-    (-2.0, -3.0, -1.0, -2.4, 1, "holds here", "reproduced"),  # a printed size fixes the side
-    (1.0, 0.0, 2.0, None, 1, "cannot tell", "cannot tell"),  # touching the null is containing it
-    (0.0, 0.0, 0.0, None, 1, "not seen here", "not reproduced"),  # an exact tie is no effect
+    (-2.0, -3.0, -1.0, -2.4, 1, "holds here", "reproduced"),  # A printed size fixes the side
+    (1.0, 0.0, 2.0, None, 1, "cannot tell", "cannot tell"),  # Touching the null is containing it
+    (0.0, 0.0, 0.0, None, 1, "not seen here", "not reproduced"),  # An exact tie is no effect
     # Nor is what ends at the null
     (-1.0, -2.0, 0.0, None, 1, "not seen here", "not reproduced"),
-    (1.0, nan, nan, None, 1, "cannot tell", "cannot tell"),  # too few seeds for an interval
+    (1.0, nan, nan, None, 1, "cannot tell", "cannot tell"),  # Too few seeds for an interval
 ]
-# low, high -> on a substitute
+# Low, high -> on a substitute
 SAMENESS = [
     (-0.5, 0.5, "holds here"),
     (-1.0, 1.0, "holds here"),
-    (-1 - 1e-12, 1 + 1e-12, "holds here"),  # a hair more than 1, as binary differences may be
+    (-1 - 1e-12, 1 + 1e-12, "holds here"),  # A hair more than 1, as binary differences may be
     (-0.5, 1.5, "cannot tell"),
     (-3.0, 3.0, "cannot tell"),
     (1.5, 2.5, "not seen here"),
     (-2.5, -1.5, "not seen here"),
 ]
-# times, low, high, paper, null, direction -> on the paper's own network
+# Times, low, high, paper, null, direction -> on the paper's own network
 RATIOS = [
-    (4.0, 3.0, 5.0, 2.0, 1.0, 1, "reproduced"),  # a factor of two is right enough
+    (4.0, 3.0, 5.0, 2.0, 1.0, 1, "reproduced"),  # A factor of two is right enough
     (4.1, 3.0, 5.0, 2.0, 1.0, 1, "direction only"),
     (0.9, 0.7, 1.2, 2.0, 1.0, 1, "cannot tell"),
     (0.05, 0.04, 0.06, None, 0.1, -1, "reproduced"),
@@ -67,7 +67,7 @@ def test_verdicts(measurement, outcome):
     assert measurement.verdict == outcome
 
 
-# what was measured -> verdict and what stands beside it
+# What was measured -> verdict and what stands beside it
 SILENT = [
     (Measurement("X", "effect", nan, nan, nan), "not attempted", ""),
     (Measurement("X", "effect", 1, 1, 1, seeds=0), "not attempted", ""),

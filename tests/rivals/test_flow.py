@@ -24,7 +24,7 @@ def test_the_log_determinant_is_that_of_the_jacobian(dim):
         Flow(dim, FlowConfig(depth=3, hidden_dim=16)),
         torch.Generator().manual_seed(1),
     )
-    with torch.no_grad():  # every parameter moves away from its start
+    with torch.no_grad():  # Every parameter moves away from its start
         for parameter in flow.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
     x = torch.randn(4, dim, generator=generator)
@@ -61,7 +61,7 @@ def test_actnorm_starts_by_standardising_and_leaves_constants_finite():
 
 def test_fitting_beats_the_best_gaussian_with_the_same_bytes_each_time():
     rng = np.random.default_rng(0)
-    a = rng.normal(size=(1024, 2))  # a curved cloud, which no linear map makes normal
+    a = rng.normal(size=(1024, 2))  # A curved cloud, which no linear map makes normal
     bent = np.column_stack([a, a**2 + 0.1 * rng.normal(size=(1024, 2))]).astype(np.float32)
     flow, history = fit_flow(bent, FlowConfig(depth=4, hidden_dim=32, epochs=15))
     with torch.no_grad():

@@ -62,7 +62,7 @@ def test_what_is_written_is_the_literal_answer_whatever_its_batch(
     together = write(TEXTS)
     assert together == [literal(writer, text, steps) for text in TEXTS]
     assert len(set(together)) > 2 and write([]) == []
-    monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # one by one
+    monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # One by one
     assert write(TEXTS) == together
 
 

@@ -87,7 +87,7 @@ def test_the_rate_shrinks_where_the_held_out_accuracy_falls_and_the_best_epoch_i
         assert found == pytest.approx(rate)
         rate *= 0.9 / (1 if accuracy > best else 5)
         best = max(best, accuracy)
-    assert history["rate"].iloc[-1] < 0.3 * 0.9 ** (len(history) - 1)  # it did shrink
+    assert history["rate"].iloc[-1] < 0.3 * 0.9 ** (len(history) - 1)  # It did shrink
     again, short = train_infersent(
         pairs,
         TABLE,

@@ -145,7 +145,7 @@ def test_fasttext_agrees_with_gensim_and_damaged_files_are_refused(tmp_path):
         FastText(tmp_path / "absent.bin")
 
 
-# learnt from texts
+# Learnt from texts
 
 
 def test_word2vec_knows_the_words_that_it_has_seen(sentences):
@@ -161,7 +161,7 @@ def test_a_text_is_closest_to_itself_with_a_word_changed(sentences):
     some = [t for t in sentences if len(t.split()) > 8][:40]
     changed = [" ".join(t.split()[1:]) for t in some]
     A, B = encoder.encode(some, normalize=True), encoder.encode(changed, normalize=True)
-    assert (np.argmax(A @ B.T, axis=1) == np.arange(len(some))).mean() > 0.5  # chance: 0.025
+    assert (np.argmax(A @ B.T, axis=1) == np.arange(len(some))).mean() > 0.5  # Chance: 0.025
     # Whatever the company
     np.testing.assert_array_equal(encoder.encode(some[:5])[3], encoder.encode([some[3]])[0])
     assert not encoder.encode(["zzz qqq"]).any()

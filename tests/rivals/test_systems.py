@@ -61,7 +61,7 @@ def tasks():
 
 def test_every_system_of_the_paper_has_a_line():
     tables = pd.concat([pd.read_csv(PAPER_VALUES / f"sbertlp2021_table{n}.csv") for n in (1, 2, 3)])
-    rows = tables["row"].str.replace("BERT CLS-", "BERT-CLS-")  # as Table 1 spells it
+    rows = tables["row"].str.replace("BERT CLS-", "BERT-CLS-")  # As Table 1 spells it
     printed = set(rows[~rows.str.endswith("-LP")])
     assert printed and printed == {system.row for system in SYSTEMS.values()} - {""}
 

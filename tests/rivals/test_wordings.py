@@ -32,15 +32,15 @@ PHRASES = {
             "Big dogs bark at big cats.",
             "Huge dogs yelp at huge cats.",
         ),
-        # numbers, negations, stop words and names stay
+        # Numbers, negations, stop words and names stay
         (EVERY_WORD | {"goods": ["wares"]}, KEPT.format("goods"), KEPT.format("wares")),
-        # a sentence may open with a capital, a name may not change
+        # A sentence may open with a capital, a name may not change
         (
             {"dogs": ["hounds"], "brown": ["tan"]},
             'Dogs ran. "Dogs bark!" Mr Brown saw Dogs; brown dogs. BROWN',
             'Hounds ran. "Hounds bark!" Mr Brown saw Dogs; tan hounds. BROWN',
         ),
-        # articles follow the sound, the longest phrase wins, and it has single spaces
+        # Articles follow the sound, the longest phrase wins, and it has single spaces
         (
             PHRASES,
             "A car, an orange. Look at a car!",
@@ -117,7 +117,7 @@ def test_paraphrases_are_the_same_frame_in_other_words(sentences):
         "all sentences that say a frame and nothing else"
     )
     assert np.mean([wordings.token_overlap(a, b) for a, b in pairs]) < 0.3
-    # every value of the frame that both say is the same value: synonyms of each other or equal
+    # Every value of the frame that both say is the same value: synonyms of each other or equal
     agents = {phrase: i for i, value in enumerate(FACTORS[2].synonyms) for phrase in value}
     for pair in pairs[:100]:
         words = [f" {text.lower().strip('.?')} " for text in pair]

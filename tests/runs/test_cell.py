@@ -28,7 +28,7 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     assert len(cell.history.losses) == 6
     assert [step for step, _ in cell.history.checks] == [2, 4, 6]
     assert cell.encoder.pooling == cell_config.pooling and cell.encoder.dim == 8
-    # the checkpoint that was kept scores what the history says, by the readout that chose it
+    # The checkpoint that was kept scores what the history says, by the readout that chose it
     score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "pooler") == pytest.approx(cell.history.best_score, abs=1e-6)
     assert cell.history.best_score == max(value for _, value in cell.history.checks)
@@ -75,7 +75,7 @@ def test_cells_without_pooler(cell_config, objective):
     assert cell.log_weights is None
     with pytest.raises(InputError, match=f"the {objective} objective trains no pooler"):
         _ = cell.pooler
-    # what the objective does not read names no other cell: found, not trained
+    # What the objective does not read names no other cell: found, not trained
     other = replace(config, activation="identity", dim=config.dim if objective == "ese" else 4)
     assert train_cell(other, Store(), progress=False).hit
     with pytest.raises(InputError, match="is not a set of scored pairs"):

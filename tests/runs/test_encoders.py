@@ -48,7 +48,7 @@ def test_a_task_that_was_encoded_before_is_found_again(tiny, sentences):
     for tasks in (first, first | {"b": task(*sentences[4:9]), "c": task(*sentences[2:5])}):
         both = encode_tasks(lambda: made.append(1) or encoder, "id", tasks, store)
     assert encoder.texts_encoded == 6 + 5 + 3
-    assert len(made) == 2  # once a call, whatever the number of tasks
+    assert len(made) == 2  # Once a call, whatever the number of tasks
     assert both.X.shape == (9, encoder.hidden_dim)
     np.testing.assert_array_equal(
         both[sentences[:9]],

@@ -69,7 +69,7 @@ def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resampl
         **judged,
         "Avg.": sum(judged.values()),
     }
-    # three tasks on unrelated scores: their mean is surer than any of them, by about √3
+    # Three tasks on unrelated scores: their mean is surer than any of them, by about √3
     low, high = interval(rows, "A", "Avg.")[1:]
     widths = [np.subtract(*interval(rows, "A", name)[:0:-1]) for name in TASKS]
     assert high - low == pytest.approx(np.mean(widths) / 3**0.5, rel=0.25)

@@ -28,7 +28,7 @@ from repro.rows import make_rows
 from repro.seeding import cpu_count, derive_seed
 from repro.terminal import say
 
-FULL = 25  # minutes that all trials take on two cores
+FULL = 25  # Minutes that all trials take on two cores
 ALSO = (
     "rivals.loaders",
     "microworld",
@@ -143,7 +143,7 @@ def main(arguments=None):
         import_module(name)
     with tempfile.TemporaryDirectory(prefix="soak-") as made:
         folder = Path(made)
-        folder.chmod(0o755)  # for readers of a store who are somebody else
+        folder.chmod(0o755)  # For readers of a store who are somebody else
         if ended(forked(partial(prepare, folder / "material"), folder / "prepare.log"), 300):
             raise SystemExit((folder / "prepare.log").read_text(encoding="utf-8"))
         kinds = {kind.removeprefix("full disk: ") for _, kind in left}

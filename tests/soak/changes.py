@@ -68,7 +68,7 @@ def edited_vectors(m, rng, folder, count):
         try:
             again = shards_of(path, m, place / "out")
         except InputError:
-            yield ""  # it said what differs, and wrote nothing
+            yield ""  # It said what differs, and wrote nothing
             continue
         fresh = shards_of(path, m, place / "fresh")
         same = len(again) == len(fresh) and all(map(np.array_equal, again, fresh))

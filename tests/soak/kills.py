@@ -41,8 +41,8 @@ class Command:
     """A command on the material, {m}; what it writes is named `out…` or is a book."""
 
     line: str
-    share: float  # of all kills
-    made: dict = field(default_factory=dict)  # what it leaves if nothing stops it, without times
+    share: float  # Of all kills
+    made: dict = field(default_factory=dict)  # What it leaves if nothing stops it, without times
     seconds: float = 0.0
 
     def begin(self, folder):
@@ -113,7 +113,7 @@ def _timeless(file):
             (cell["source"], [output.get("text") for output in cell.get("outputs", [])])
             for cell in cells
         ]
-    if file.name == "report.html":  # draws milliseconds: whole if it ends
+    if file.name == "report.html":  # Draws milliseconds: whole if it ends
         return file.read_text().rstrip().endswith("</html>")
     return (
         _without_times(json.loads(file.read_text()))

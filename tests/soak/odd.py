@@ -30,7 +30,7 @@ from repro.types import InputError
 from repro.verbs_reduce import parameters
 from repro.writing import writable_file
 
-HANG = 20  # seconds
+HANG = 20  # Seconds
 WORDS = [
     "",
     " ",
@@ -129,7 +129,7 @@ def trials(case, m, rng, folder, count):
             with np.errstate(all="ignore"):
                 case(rng, folder)
             yield ""
-        except (InputError, OSError) as error:  # the command tells both in a message
+        except (InputError, OSError) as error:  # The command tells both in a message
             yield "" if str(error).strip() else "an error without a word"
         except Exception:
             yield traceback.format_exc()[-400:]

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import psutil
 
-PATIENCE = 30  # seconds that a process has to end in, and its descendants with it
+PATIENCE = 30  # Seconds that a process has to end in, and its descendants with it
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
 
 
@@ -21,7 +21,7 @@ def forked(work, log, **environment):
     too.
     """
     if pid := os.fork():
-        with suppress(OSError):  # both do it, so that it is done before anybody sends a signal
+        with suppress(OSError):  # Both do it, so that it is done before anybody sends a signal
             os.setpgid(pid, pid)
         return pid
     code = 1
@@ -38,7 +38,7 @@ def forked(work, log, **environment):
         code = 0
     except SystemExit as stop:
         code = stop.code
-    except KeyboardInterrupt:  # before the command has begun
+    except KeyboardInterrupt:  # Before the command has begun
         code = 130
     except BaseException:
         traceback.print_exc()

@@ -19,7 +19,7 @@ from repro.store import Store
 from repro.types import InputError
 
 NOBODY = 65534
-EACH = range(12)  # artefacts, and rows, of each process
+EACH = range(12)  # Artefacts, and rows, of each process
 
 
 def remember(home, n, value):
@@ -82,7 +82,7 @@ def read_only(m, rng, folder, count):
             path.chmod(0o555 if path.is_dir() else 0o444)
 
         def work(home=home, value=value):
-            if os.getuid() == 0:  # whom no mode keeps from writing
+            if os.getuid() == 0:  # Whom no mode keeps from writing
                 os.setuid(NOBODY)
             np.testing.assert_array_equal(remember(home, 1, None), value)
             try:

@@ -99,7 +99,7 @@ def test_two_processes_equal_one(two_processes, tiny):
     one = here["values_and_gradients"](torch.arange(18))
     assert set(one) == set(first) == set(second) and len(one) == 10
     for name, (value, gradients) in one.items():
-        # every process minimises its own loss; the mean over processes is the large batch's
+        # Every process minimises its own loss; the mean over processes is the large batch's
         assert (first[name][0] + second[name][0]) / 2 == pytest.approx(value, rel=1e-9), name
         for layer, gradient in enumerate(gradients):
             parts = [

@@ -118,11 +118,11 @@ def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
     assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(whole), (
         "another seed is another run"
     )
-    torch.rand(17)  # the global stream plays no part
+    torch.rand(17)  # The global stream plays no part
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
         run(until=killed_at, state_path=state)
-    resumed, history = run(state_path=state, seed=7)  # the new process starts from other weights
+    resumed, history = run(state_path=state, seed=7)  # The new process starts from other weights
     assert bytes_of(resumed) == bytes_of(whole)
     assert replace(history, seconds=0, resumed_at=0) == replace(expected, seconds=0)
     assert history.resumed_at == killed_at // 3 * 3
@@ -170,7 +170,7 @@ def test_memory_that_runs_out_does_not_cost_a_state(tmp_path, monkeypatch):
         ([0.1, 0.5, 0.9, 0.3, 0.2], False, 12),
         # The earliest of equal ones, and never a NaN
         ([math.nan, 0.4, 0.4, math.nan, 0.1], False, 8),
-        ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # the untrained weights
+        ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # The untrained weights
     ],
 )
 def test_the_best_check_is_kept(scores, first, best, bytes_of):
@@ -200,7 +200,7 @@ def test_the_last_step_is_always_checked(check_every, checked):
 def test_patience_ends_the_run_even_when_it_is_resumed(tmp_path):
     config = LoopConfig(steps=20, learning_rate=0.05, check_every=2, save_every=2, patience=2)
     scores = iter([0.5, 0.9, 0.1, 0.2])
-    for _ in range(2):  # killed after the check that ended it, before the artefact was sealed
+    for _ in range(2):  # Killed after the check that ended it, before the artefact was sealed
         module = network()
         told = {"state_path": tmp_path / "s", "progress": False}
         found = train(module, task(module), config, check=lambda: next(scores), **told)

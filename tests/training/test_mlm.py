@@ -91,7 +91,7 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
 
     def one_step(model, loss_at, loop, **told):
         seen["loop"] = loop
-        return History(losses=[loss_at(step).item() for step in (0, 4)])  # of two epochs
+        return History(losses=[loss_at(step).item() for step in (0, 4)])  # Of two epochs
 
     def drawn(*key):
         seen.setdefault("keys", []).append(key)
@@ -101,7 +101,7 @@ def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences
         seen.setdefault("batches", []).append((ids.numpy(), mask.numpy(), targets.numpy()))
         return mlm_loss(backbone, ids, mask, targets)
 
-    monkeypatch.setattr(wordpieces, "LETTERS", 15)  # words of rarer letters are unknown
+    monkeypatch.setattr(wordpieces, "LETTERS", 15)  # Words of rarer letters are unknown
     monkeypatch.setattr(mlm, "make_rng", drawn)
     monkeypatch.setattr(mlm, "train", one_step)
     monkeypatch.setattr(mlm, "mlm_loss", watched)
@@ -142,7 +142,7 @@ def test_unknown_words_of_the_dev_set_do_not_make_its_loss_look_small(sentences,
     monkeypatch.setattr(mlm, "train", lambda *given, **told: History(losses=[1.0]))
     tokenizer = train_wordpiece(sentences, VOCABULARY)
     ids = np.tile(np.array([2, 9, 3], np.uint16), (100 * 1024, 1))
-    ids[: len(ids) // 2, 1] = 1  # which fill the first of two batches
+    ids[: len(ids) // 2, 1] = 1  # Which fill the first of two batches
     corpus = TokenisedCorpus(tokenizer, ids.ravel(), np.arange(0, ids.size + 1, 3))
     config = PretrainConfig(layers=1, hidden_dim=16, vocabulary=VOCABULARY, batch_size=64)
     _, _, figures = pretrain(corpus, config)

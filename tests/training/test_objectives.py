@@ -226,7 +226,7 @@ def test_the_first_loss_is_that_of_the_untrained_embeddings(config, sentences, t
     )
     others = list(sentences[100:196] if given else sentences[:96])
     if given:
-        others[rows[0]] = sentences[rows[1]]  # which starts a pair of its own
+        others[rows[0]] = sentences[rows[1]]  # Which starts a pair of its own
     sides = [[side[i] for i in rows] for side in (sentences, others)]
     z1, z2 = (torch.from_numpy(encoder.encode(side)) for side in sides)
     rows_of = list(zip(*sides, strict=True))
@@ -238,9 +238,9 @@ def test_the_first_loss_is_that_of_the_untrained_embeddings(config, sentences, t
 
 def test_equal_texts_are_not_pushed_apart(config):
     same = ["the cook thanked the driver"] * 32
-    assert train(config, same).history.losses == [0.0, 0.0]  # nothing but the diagonal is left
+    assert train(config, same).history.losses == [0.0, 0.0]  # Nothing but the diagonal is left
     published = train(replace(config, mask_duplicates=False), same).history.losses
-    assert min(published) > math.log(16) - 0.5  # all texts look like the positive
+    assert min(published) > math.log(16) - 0.5  # All texts look like the positive
 
 
 def test_the_kind_of_difference_and_the_labels_decide_the_classifiers_loss(trained, examples):
@@ -368,7 +368,7 @@ def test_an_encoder_begins_as_the_configuration_says(config, scaling, bytes_of):
 
 
 def test_unless_told_otherwise_prefixes_are_those_of_matryoshka_representation_learning():
-    assert PREFIXES == (8, 16, 32, 64, 128, 256, 512, 768)  # as the configuration says
+    assert PREFIXES == (8, 16, 32, 64, 128, 256, 512, 768)  # As the configuration says
 
 
 def test_the_settings_of_the_schedule_reach_the_loop(config, sentences, monkeypatch):

@@ -68,7 +68,7 @@ def test_selection_rules():
         "pair": [64, 64, 4],
         "oracle": [64, 64, 4],
     }
-    for select_by, expected in opts.items():  # with the widest pooler 0.69 twice: the larger dim
+    for select_by, expected in opts.items():  # With the widest pooler 0.69 twice: the larger dim
         assert [select(ENCODERS, GRID, d, select_by=select_by) for d in ENCODERS] == expected
     assert choose({8: 0.5, 128: 0.5, 32: 0.5, 16: 0.4}) == choose({128: 0.5, 8: 0.5}) == 128
     with pytest.raises(InputError, match="score of candidate 8 is nan"):
@@ -144,7 +144,7 @@ def naive(views, pooler, rate, config, dev_score, same):
 @pytest.mark.parametrize(("activation", "distinct"), [("tanh", 96), ("identity", 96), ("tanh", 40)])
 def test_equals_a_naive_adam_loop(views, activation, distinct):
     starts, config = poolers(12, 3, activation=activation), replace(CONFIG, temperature=0.1)
-    same = np.arange(96) % distinct  # equal texts are no negatives
+    same = np.arange(96) % distinct  # Equal texts are no negatives
     runs = train_poolers(views, [f"text {i}" for i in same], starts, dev_score, config)
     for start, run in zip(starts, runs, strict=True):
         expected = {
@@ -159,7 +159,7 @@ def test_equals_a_naive_adam_loop(views, activation, distinct):
         for name, value in expected[run.learning_rate][0].items():
             torch.testing.assert_close(run.pooler.state_dict()[name], value, rtol=1e-4, atol=1e-5)
     assert all(run.dev_after >= run.dev_before for run in runs)
-    assert any(run.step for run in runs)  # the comparison is about trained weights
+    assert any(run.step for run in runs)  # The comparison is about trained weights
 
 
 @pytest.mark.parametrize("clip_norm", [0.0, 0.5, 10.0])
@@ -202,7 +202,7 @@ def test_patience_counts_the_checks_since_the_last_gain_and_waits_for_every_rate
     now_and_then = scored(0, 0, 1, 0.5, 2, 1.5, 3)
     (run,) = train_poolers(views, TEXTS, poolers(4), now_and_then, one)
     assert (run.step, run.dev_after, now_and_then.call_count) == (5, 3, 2 + 5 + 2)
-    # of two rates the first gains nothing, and the second at every check
+    # Of two rates the first gains nothing, and the second at every check
     two = replace(one, learning_rates=(1e-3, 1e-2))
     by_turns = [score for step in range(1, 13) for score in ([-step, step] if step < 3 else [step])]
     (run,) = train_poolers(views, TEXTS, poolers(4), scored(0, 0, 0, *by_turns), two)
@@ -293,7 +293,7 @@ def test_the_classifiers_step_two_never_falls_leaves_its_start_alone_and_learns(
     assert bytes_of(kept.pooler) == bytes_of(encoder.pooler), (
         "step 0 counts: nothing better was found"
     )
-    # a dev score that knows the training loss of the head it starts from: the better pooler is the
+    # A dev score that knows the training loss of the head it starts from: the better pooler is the
     # one that fits
     head, rows = (
         nli_head(8, 0),

@@ -26,12 +26,12 @@ from repro.terminal import say
 from repro.types import InputError, above_zero
 
 LOCK = "book.lock"
-LAST = "book/scorecard"  # reads what the others computed, hence runs after them
+LAST = "book/scorecard"  # Reads what the others computed, hence runs after them
 # Set in the metadata of a notebook that measures time: nothing else runs beside it
 ALONE = "runs_alone"
 # Cause to execute a page again: what it left for the scorecard is lost or damaged
 VERDICTS = "its verdicts"
-PROFILE = "the profile"  # cause for the pages that have such a parameter
+PROFILE = "the profile"  # Cause for the pages that have such a parameter
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Book:
 
     index: Path
     pages: tuple[Page, ...]
-    complaints: tuple[str, ...]  # of the rendering
+    complaints: tuple[str, ...]  # Of the rendering
     seconds: float
 
     @property
@@ -162,7 +162,7 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         try:
             wait(running, return_when=FIRST_EXCEPTION)
         finally:
-            queue.clear()  # after an error or Ctrl-C no lane starts another page
+            queue.clear()  # After an error or Ctrl-C no lane starts another page
     for lane in running:
         lane.result()
 
@@ -191,7 +191,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
             ledger.pages.pop(name, None)
         return Page(name, "copied" if run.ledger.write(plain, text) else "unchanged")
     now = {"its text": digest(text.hex()), **site.code_of(node), **causes}
-    with suppress(InputError):  # which its execution will raise as well
+    with suppress(InputError):  # Which its execution will raise as well
         if "profile" in parameters_of(node):
             now[PROFILE] = run.profile
     now[VERDICTS] = run.digest_of_verdicts([name])
@@ -241,7 +241,7 @@ def _render(run: _Build, *, fresh: bool) -> list[str]:
         return []
     started = time.monotonic()
     with run.ledger.changed() as ledger:
-        ledger.rendered = ""  # until it has ended: what a kill leaves half written is made afresh
+        ledger.rendered = ""  # Until it has ended: what a kill leaves half written is made afresh
     complaints = site.render(run.tree, run.ledger, fresh=fresh or not rendered)
     with run.ledger.changed() as ledger:
         ledger.rendered = "" if complaints else stamp

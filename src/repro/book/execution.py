@@ -81,7 +81,7 @@ def run(
             kernel_manager_class=kernel.manager(forked=forked),
             execution_timeout=timeout,
             progress_bar=progress,
-            stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
+            stderr_file=sys.stderr if progress else None,  # Bars of what runs inside a cell
             cwd=places[0],
         )
 
@@ -123,7 +123,7 @@ def _errors_with_place(source: Path, timeout: float | None) -> Iterator[None]:
         raise NotebookError(
             f"{source.name}: its kernel died, most likely for want of memory"
         ) from error
-    except RuntimeError as error:  # of a kernel that did not start within a minute
+    except RuntimeError as error:  # Of a kernel that did not start within a minute
         raise NotebookError(f"{source.name}: {error}") from error
 
 
@@ -141,7 +141,7 @@ def _result_kept(partial: Path, output: Path, failed: Path) -> Iterator[None]:
         # Nothing was written if the kernel never started, and half of it if the disk was full.
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
             write(json.loads(partial.read_text(encoding="utf-8")), target)
-            if target != failed and ours(failed):  # of an earlier run
+            if target != failed and ours(failed):  # Of an earlier run
                 failed.unlink()
         partial.unlink(missing_ok=True)
 

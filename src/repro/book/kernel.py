@@ -97,9 +97,9 @@ class _Forks(LocalProvisioner):
             for name, value in (QUIET | INLINE | IN_SERVER).items()
             if name not in os.environ
         }
-        with environment(added):  # which the fork server keeps
+        with environment(added):  # Which the fork server keeps
             await asyncio.to_thread(forkserver.ensure_running)
-        # cmd is that of the specification: python -c LAUNCH -f FILE
+        # Cmd is that of the specification: python -c LAUNCH -f FILE
         process = context.Process(target=_serve, args=(cmd[3:], given, options.get("cwd")))
         await asyncio.to_thread(process.start)
         assert process.pid is not None
@@ -120,8 +120,8 @@ def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | Non
     """What a forked process does: become a kernel of its own session, in its own folder and
     environment.
     """
-    os.setsid()  # the leader of a group, which the manager signals as a whole
-    end_with_parent()  # the server lives on as long as a kernel does, so it would not tell
+    os.setsid()  # The leader of a group, which the manager signals as a whole
+    end_with_parent()  # The server lives on as long as a kernel does, so it would not tell
     os.environ.clear()
     os.environ.update(given)
     if folder:
@@ -131,7 +131,7 @@ def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | Non
     kernelapp.launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
 
 
-if IN_SERVER.items() <= os.environ.items():  # no page then reads what the code it stands on does
+if IN_SERVER.items() <= os.environ.items():  # No page then reads what the code it stands on does
     for name in sorted(sys.modules):
         if name.partition(".")[0] in PACKAGES:
             read_module(name)

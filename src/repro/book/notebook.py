@@ -72,10 +72,10 @@ def read(path: Path) -> Any:
         node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
         # Papermill writes parameters in this language
         node.metadata["kernelspec"].setdefault("language", "python")
-        with warnings.catch_warnings(action="ignore"):  # of cells without a name, which get one
+        with warnings.catch_warnings(action="ignore"):  # Of cells without a name, which get one
             _, node = nbformat.validator.normalize(node)
         nbformat.validate(node, relax_add_props=True)
-    except Exception as error:  # of three libraries, which raise whatever they run into
+    except Exception as error:  # Of three libraries, which raise whatever they run into
         if is_out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:300] or type(error).__name__

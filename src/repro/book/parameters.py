@@ -55,8 +55,8 @@ class Parameter:
     """One line of a parameters cell."""
 
     name: str
-    kind: str  # as the notebook writes it (`list[int]`); `Any` where it writes none
-    default: Any  # source text if it is not a literal
+    kind: str  # As the notebook writes it (`list[int]`); `Any` where it writes none
+    default: Any  # Source text if it is not a literal
     comment: str = ""
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
                 continue
         try:
             default = ast.literal_eval(value)
-        except (ValueError, TypeError):  # an expression, say 2**7: shown as written
+        except (ValueError, TypeError):  # An expression, say 2**7: shown as written
             default = ast.unparse(value)
         declared[name] = Parameter(
             name,
@@ -151,7 +151,7 @@ def _type_of(parameter: Parameter) -> Any:
             return Any
         if all(isinstance(node, TYPE_NODES) for node in nodes):
             kind = eval(parameter.kind, dict(vars(typing)))
-            if isinstance(kind, str):  # a type in quotes
+            if isinstance(kind, str):  # A type in quotes
                 return _type_of(replace(parameter, kind=kind))
             if kind is None or callable(kind) or typing.get_origin(kind) is not None:
                 return kind

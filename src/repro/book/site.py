@@ -39,7 +39,7 @@ EXECUTING = ("repro.book.execution", "repro.book.kernel")
 """Modules that decide what any page shows, since they execute it."""
 CODE = (".py", ".pyc")
 WRITE_AGAIN = "correct it, or restore it with git"
-RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
+RENDERING = "rendering"  # The folder below `_build/` that Sphinx works in
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_TEXT = """\
 Signature: 8a477f597d28d172789f06886806bc55
@@ -116,7 +116,7 @@ def read_names(path: Path) -> dict[str, Any]:
     expected = "expected names and values in YAML, UTF-8"
     try:
         found = yaml.safe_load(path.read_bytes())
-        json.dumps(found, default=str, skipkeys=True)  # which no end of values could be
+        json.dumps(found, default=str, skipkeys=True)  # Which no end of values could be
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path} cannot be read ({reason}): {expected}; {WRITE_AGAIN}") from error
@@ -165,7 +165,7 @@ def stamps(folder: Path) -> str:
     seen = set()
     for place, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)
-        if real in seen:  # a link that leads back
+        if real in seen:  # A link that leads back
             folders.clear()
             continue
         seen.add(real)

@@ -81,7 +81,7 @@ def load(
     source = one_of(source or default_source(), SOURCES, "source")
     split = split or spec.default_split
     if source == "hub":
-        from repro.data.hub import load_hub  # needs the extra `train`
+        from repro.data.hub import load_hub  # Needs the extra `train`
 
         return take(load_hub(spec, split), limit, seed=seed)
     one_of(split, tuple(dict.fromkeys((*spec.splits, "all"))), f"split of {spec.name}")

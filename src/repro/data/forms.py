@@ -41,7 +41,7 @@ def _csv(path: Path) -> Iterator[Row]:
     reader, start = csv.reader(lines, delimiter=max(",;\t", key=header.count), strict=True), 1
     try:
         for values in reader:
-            if values:  # a blank line is no row
+            if values:  # A blank line is no row
                 yield start, values
             start = reader.line_num + 1
     except csv.Error as error:
@@ -140,7 +140,7 @@ def saved_folder(folder: Path) -> Iterator[Row]:
                         f"{file} has the columns {found}: expected {', '.join(names)}, as the first"
                     )
                 for batch in reader:
-                    batch.validate(full=True)  # offsets are trusted afterwards
+                    batch.validate(full=True)  # Offsets are trusted afterwards
                     for values in _batch_rows(batch):
                         yield next(number), values if named else [split, *values]
             except (pa.ArrowException, OSError) as error:

@@ -107,13 +107,13 @@ def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
         if paths[-1].is_file():
             continue
         if (source.data_files or "").endswith(".tar"):
-            from repro.data.senteval import keep  # which keeps files where this module looks
+            from repro.data.senteval import keep  # Which keeps files where this module looks
 
             keep()
             continue
         Store().claim()
         table = _download(spec, source, part)
-        with replacing(paths[-1]) as partial:  # a broken download is never taken for a snapshot
+        with replacing(paths[-1]) as partial:  # A broken download is never taken for a snapshot
             pq.write_table(table, partial)
     return paths
 
@@ -136,7 +136,7 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
         datasets = optional("datasets", "train")
         if copy is None:
             reached_hub()
-        datasets.disable_progress_bars()  # of its conversions; a download shows its own
+        datasets.disable_progress_bars()  # Of its conversions; a download shows its own
         # What is kept is the snapshot
         with TemporaryDirectory(ignore_cleanup_errors=True) as cache:
             where: dict[str, Any] = {
@@ -164,7 +164,7 @@ def reached_hub() -> Any:
     retries for half a minute and logs each try twice.
     """
     hub = optional("huggingface_hub", "train")
-    constants = optional("huggingface_hub.constants", "train")  # which the client does not import
+    constants = optional("huggingface_hub.constants", "train")  # Which the client does not import
     if not constants.HF_HUB_OFFLINE:
         hub.get_session().head(constants.ENDPOINT, timeout=10)
     return hub

@@ -34,9 +34,9 @@ class HubSource:
     """Where a dataset lies on the Hugging Face hub, and how its columns and labels map to ours."""
 
     id: str
-    splits: Mapping[str, list[str]]  # our split → the hub splits that are concatenated to make it
+    splits: Mapping[str, list[str]]  # Our split → the hub splits that are concatenated to make it
     config: str | None = None
-    revision: str | None = None  # a pinned commit where one is known; None reads the newest
+    revision: str | None = None  # A pinned commit where one is known; None reads the newest
     # Our column → the hub's, where the names differ
     columns: Mapping[str, str] = field(default_factory=dict)
     # The hub's label → ours, where they differ
@@ -47,7 +47,7 @@ class HubSource:
     elsewhere: Mapping[str, "HubSource"] = field(default_factory=dict)
     # Leave out blank texts: the mirror removed headers and kept the empty remainder
     drop_blank: bool = False
-    note: str = ""  # where count or text differ from the local file
+    note: str = ""  # Where count or text differ from the local file
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class DatasetSpec:
     """One dataset of the five documents."""
 
     name: str
-    kind: str  # one of `FIELDS`, retrieval or vectors
+    kind: str  # One of `FIELDS`, retrieval or vectors
     title: str
-    sizes: Mapping[str, int]  # rows per split as published
+    sizes: Mapping[str, int]  # Rows per split as published
     licence: str
-    file: str  # local file, relative to REPRO_DATA (SentEval text for STS)
-    raw_file: str = ""  # local file of the original text, where there are two forms
+    file: str  # Local file, relative to REPRO_DATA (SentEval text for STS)
+    raw_file: str = ""  # Local file of the original text, where there are two forms
     # Our column → the file's, where the names differ
     columns: Mapping[str, str] = field(default_factory=dict)
     # Rows of the local file, where they differ

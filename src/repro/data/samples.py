@@ -35,7 +35,7 @@ def fingerprint(name: str, source: str) -> str:
         )
         return digest({path.relative_to(folder).as_posix(): _checksum(path) for path in files})
     if source == "hub":
-        from repro.data.hub import hub_source, hub_version  # brings pyarrow
+        from repro.data.hub import hub_source, hub_version  # Brings pyarrow
 
         hub = hub_source(data.get_spec(name))
         return digest(
@@ -56,7 +56,7 @@ def _checksum(path: Path) -> str:
 
 @lru_cache(maxsize=256)
 def _checksum_as_of(path: Path, modified: int, size: int) -> str:
-    # a kernel may outlive an edit of the file it read, so the name alone would not do
+    # A kernel may outlive an edit of the file it read, so the name alone would not do
     return sha256(path)
 
 
@@ -69,7 +69,7 @@ def _local_files(name: str) -> list[Path]:
         )
     spec = data.get_spec(name)
     found = {local_path(spec)}
-    with suppress(InputError):  # the original text may be lacking
+    with suppress(InputError):  # The original text may be lacking
         found.add(local_path(spec, "raw"))
     return sorted(found)
 

@@ -42,7 +42,7 @@ def take(data: DataSet, limit: int | None, *, seed: int = 0) -> DataSet:
     return data.keep(rows)
 
 
-# entailment pairs as examples of similarity; neutral ones are dropped, as AnglE does: are they
+# Entailment pairs as examples of similarity; neutral ones are dropped, as AnglE does: are they
 # alike? (Li & Li, 2024)
 
 
@@ -120,7 +120,7 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
     return Triples(*zip(*rows, strict=True))
 
 
-# batches
+# Batches
 
 
 @lru_cache(maxsize=2)

@@ -26,7 +26,7 @@ from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 ARCHIVE = "senteval.tar"
-LARGEST = 2**27  # bytes of a file in it; the largest has some 10 MB
+LARGEST = 2**27  # Bytes of a file in it; the largest has some 10 MB
 Row: TypeAlias = dict[str, Any]
 Read: TypeAlias = Callable[[str], bytes]
 """The content of a file of the archive, by its path there."""

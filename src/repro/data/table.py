@@ -146,7 +146,7 @@ def _known(path: Path, header: Sequence[str], named: Mapping[str, str]) -> list[
         raise InputError(
             f"{path} line 1: the column {repeated!r} occurs twice; expected every column once"
         )
-    ours: dict[str, str] = {}  # the file's column → our name
+    ours: dict[str, str] = {}  # The file's column → our name
     for name, column in named.items():
         if column not in header:
             raise InputError(

@@ -36,7 +36,7 @@ def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
     read = 0
     for number, line in lines if header else chain([first], lines):
         word, vector = _entry(f"{path} line {number}", line, dim)
-        dim = len(vector)  # the first line settles the size if nothing else has
+        dim = len(vector)  # The first line settles the size if nothing else has
         read += 1
         rows.setdefault(word, vector)
     if read < promised:

@@ -175,7 +175,7 @@ def _ranking(scores: Tensor, labels: Tensor) -> Tensor:
         below = scores.masked_fill(high, float("-inf")).logsumexp(-1)
         above = (-scores).masked_fill(~high, float("-inf")).logsumexp(-1)
         exponent = below + above
-    else:  # sorted by label, all pairs of smaller labels stand before the first of one's own
+    else:  # Sorted by label, all pairs of smaller labels stand before the first of one's own
         labels, order = labels.sort()
         scores = scores[..., order]
         first = torch.searchsorted(labels, labels)

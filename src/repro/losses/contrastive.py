@@ -38,7 +38,7 @@ def info_nce(
         raise InputError(f"temperature is {temperature}: expected a number above 0")
     own = own_rows(z1)
     z1, bank = _unit(z1), _unit(gather_with_grad(z2))  # (B, d), (W*B, d)
-    # a cosine in bfloat16 errs by 0.004, which a temperature of 0.05 makes 0.08: not under
+    # A cosine in bfloat16 errs by 0.004, which a temperature of 0.05 makes 0.08: not under
     # automatic mixed precision
     with torch.autocast(z1.device.type, enabled=False):
         logits = z1 @ bank.T / temperature  # (B, W*B)

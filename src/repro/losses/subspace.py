@@ -31,7 +31,7 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
     if size < SMALLEST:
         return None
     limit = 3 * size // 8 // WIDTH * WIDTH
-    left, right, images = (A.new_empty(limit, size) for _ in range(3))  # images = left · A
+    left, right, images = (A.new_empty(limit, size) for _ in range(3))  # Images = left · A
     block = _start(size).to(A)
     largest = 0.0
     for done in range(0, limit, WIDTH):
@@ -70,7 +70,7 @@ def _start(size: int) -> Tensor:
 def _orthonormal(rows: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
     """Orthonormal rows Q and R with rows = R·Q + (a part in the span of the orthonormal basis)."""
     R = None
-    for _ in range(2):  # once loses orthogonality, twice is enough (Parlett, 1980)
+    for _ in range(2):  # Once loses orthogonality, twice is enough (Parlett, 1980)
         rows = rows - (rows @ basis.mT) @ basis
         Q, factor = torch.linalg.qr(rows.mT)
         rows, R = Q.mT, factor.mT if R is None else R @ factor.mT

@@ -76,7 +76,7 @@ def export_folder(
         width = matrix.shape[1]
     cut_to(chain, width, None if dim is None else check_dim(dim, limit=width))
     chain += [Unit()] * normalize
-    pairs = pairwise([None, *chain])  # rows of length 1 stay as they are
+    pairs = pairwise([None, *chain])  # Rows of length 1 stay as they are
     chain = [
         part for before, part in pairs if not (isinstance(before, Unit) and isinstance(part, Unit))
     ]
@@ -180,7 +180,7 @@ def _write_parts(folder: Path, encoder: "SentenceEncoder", chain: Sequence[nn.Mo
             }
             notes[f"{paths[-1]}/config.json"] = note
             save_file(part.state_dict(), folder / paths[-1] / "model.safetensors")
-    package = "sentence_transformers.models"  # module names that every version since 2.0 reads
+    package = "sentence_transformers.models"  # Module names that every version since 2.0 reads
     notes["modules.json"] = [
         {
             "idx": i,

@@ -95,7 +95,7 @@ def decoder_pooling(name_or_path: str) -> str | None:
         base = note.get("base")
         if not causal_parts(blueprint(base["name"] if base else name_or_path)):
             return None
-    except InputError:  # whatever loads the network says what is wrong
+    except InputError:  # Whatever loads the network says what is wrong
         return None
     own = note.get("pooling") if note else own_pooling(folder)
     return own or "last"

@@ -72,7 +72,7 @@ def read_encoder(
     note: dict[str, Any] = read_json(folder, "encoder.json", {})
     base = note.get("base")
     if base:
-        check_intact(folder)  # of a network it is done where that is loaded
+        check_intact(folder)  # Of a network it is done where that is loaded
     recorded: dict[str, Any] = {"bidirectional": False, "final_norm": "last", **note}
     seen = {name: recorded[name] if value is None else value for name, value in seen.items()}
     backbone = load_backbone(base["name"] if base else name_or_path, device=device, **seen)
@@ -85,7 +85,7 @@ def read_encoder(
     if not note:
         try:
             own = own_pooling(folder)
-        except InputError:  # a pooling that is not known here, and another is asked for
+        except InputError:  # A pooling that is not known here, and another is asked for
             if pooling is None:
                 raise
     read_by = pooling or own or ("last" if backbone.causal else "cls")

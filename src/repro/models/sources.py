@@ -71,7 +71,7 @@ COMMITS = {
     "sentence-transformers/distiluse-base-multilingual-cased-v1": (
         "f6e4ba6fe4f4e3838c168ffc80395a9bddbb949e"
     ),
-    # the converter's pull request: on main the weights are a pickle, which is not read
+    # The converter's pull request: on main the weights are a pickle, which is not read
     "princeton-nlp/sup-simcse-roberta-large": "b55c7c5d9aeb13bc4b59059285e93260b32611df",
 }
 """The commit that is read of each network the papers name, so that a hub id means the same bytes
@@ -158,7 +158,7 @@ def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -
     where: dict[str, Any] = {"revision": commit, "local_files_only": not download}
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(patterns), **where))
-    except Exception as error:  # the hub's client raises a dozen unrelated types
+    except Exception as error:  # The hub's client raises a dozen unrelated types
         if not download:
             at = f" at commit {commit}" if commit else ""
             raise InputError(f"{name} is not in the hub's cache on this machine{at}") from error
@@ -183,7 +183,7 @@ def _hub_answers() -> bool:
     """Whether to ask the hub: without a connection its client would retry for half a minute."""
     try:
         get_session().head(constants.ENDPOINT, timeout=3)
-    except Exception:  # of a client whose errors change with its version
+    except Exception:  # Of a client whose errors change with its version
         return False
     return True
 

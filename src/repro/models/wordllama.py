@@ -58,7 +58,7 @@ class WordLlama(LayerlessEncoder):
     dim = 256
 
     def __init__(self) -> None:
-        from tokenizers import Tokenizer  # of an extra
+        from tokenizers import Tokenizer  # Of an extra
 
         paths = package_files()
         self.vectors = load_file(paths[WEIGHTS])["embedding.weight"].astype(np.float32)

@@ -21,7 +21,7 @@ from repro.writing import write_text
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"
-REDUCERS = {"PCA": PCA, "Truncate": FIRST}  # names in the rows of scores by dimension, and here
+REDUCERS = {"PCA": PCA, "Truncate": FIRST}  # Names in the rows of scores by dimension, and here
 USES = {
     ("stsb", "spearman"): "similarity (STS-B)",
     ("trec", "accuracy"): "classification (TREC)",

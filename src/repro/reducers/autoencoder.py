@@ -21,11 +21,11 @@ from repro.types import Array, InputError, check_dim, check_dims, check_positive
 if TYPE_CHECKING:
     from torch import Tensor
 
-Layer = tuple[Array, Array]  # weights (out, in) and biases (out,)
+Layer = tuple[Array, Array]  # Weights (out, in) and biases (out,)
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": lambda X: np.maximum(X, 0),
-    "sigmoid": lambda X: 0.5 * (1 + np.tanh(0.5 * X)),  # no exp that overflows
+    "sigmoid": lambda X: 0.5 * (1 + np.tanh(0.5 * X)),  # No exp that overflows
     "identity": lambda X: X,
 }
 

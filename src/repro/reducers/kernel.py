@@ -33,8 +33,8 @@ from repro.seeding import make_rng
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
 log = logging.getLogger(__name__)
-EXACT_ROWS = 20_000  # rows beyond which no kernel matrix is made
-DENSE_ROWS = 1000  # rows up to which all eigenpairs are computed
+EXACT_ROWS = 20_000  # Rows beyond which no kernel matrix is made
+DENSE_ROWS = 1000  # Rows up to which all eigenpairs are computed
 # A largest eigenvalue below this multiple of the mean one leaves the components to rounding
 FLAT = 1.01
 POSITIVE, SINGLE = 1e-10, 1e-5
@@ -223,7 +223,7 @@ class KPCA(Reducer):
             trace = float(K.diagonal().sum(dtype=np.float64))
             start, most = self._start(basis).astype(K.dtype), 5 * count + 6 * WIDTH
             options: dict[str, Any] = {"first": 2 * count, "most": most, "progress": self.progress}
-            # residuals are small beside the largest eigenvalue, and beside the smallest one asked
+            # Residuals are small beside the largest eigenvalue, and beside the smallest one asked
             # for
             options["close"] = lambda values: min(1e-6 * values[0], 1e-3 * values[-1])
             found = block_lanczos(K.__matmul__, start, count, **options)
@@ -233,7 +233,7 @@ class KPCA(Reducer):
                     self.smallest_eigenvalue_ = smallest_of(K, values[0])
                 self.solver_ = "lanczos"
                 return values, orient(V).astype(np.float64), trace
-            del K  # before the next one is made
+            del K  # Before the next one is made
         log.info(
             "block Lanczos did not settle on %d eigenpairs: computing all %s eigenpairs",
             count,

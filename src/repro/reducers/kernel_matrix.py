@@ -14,7 +14,7 @@ from repro.seeding import make_rng
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, is_number, unit_rows
 
-BLOCK = 512  # rows of a kernel matrix made at once
+BLOCK = 512  # Rows of a kernel matrix made at once
 
 
 def kernel_values(
@@ -39,7 +39,7 @@ def kernel_values(
         K *= 2 * gamma
         K -= gamma * square_norms(A)[:, None]
         K -= gamma * square_norms(B)
-        np.minimum(K, 0, out=K)  # minus a squared distance, but for rounding
+        np.minimum(K, 0, out=K)  # Minus a squared distance, but for rounding
         return np.expm1(K, out=K), 1.0
     if kernel in ("cosine", "linear"):
         return K, 0.0

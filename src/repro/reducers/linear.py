@@ -137,7 +137,7 @@ class PCA(Linear):
         self.scale_ = np.ones(D)
         if self.standardize:
             deviation = np.sqrt(np.mean(centred**2, axis=0))
-            # a dead column's deviation is rounding, of its own mean or of the network's sums
+            # A dead column's deviation is rounding, of its own mean or of the network's sums
             varies = deviation > np.maximum(
                 1e-12 * (np.abs(self.mean_) + deviation),
                 DEAD * deviation.max(),
@@ -157,7 +157,7 @@ class PCA(Linear):
         if not self.center_output:
             return X @ V
         centred = X - self.mean_.astype(X.dtype)
-        # centred as precisely as X is given; the product in the precision of the output
+        # Centred as precisely as X is given; the product in the precision of the output
         return np.asarray(centred.astype(np.float32, copy=False) @ V.astype(np.float32, copy=False))
 
     def _restore(self, Y: Array) -> Array:

@@ -30,8 +30,8 @@ from repro.reducers.reducer import Reducer, check_memory, check_size, check_uneq
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, is_number, one_of
 
-KEPT = 4096  # rows of which lle keeps the inner products, for `transform`: 128 MB
-NULL = 1e-10  # eigenvalues of M below this are null
+KEPT = 4096  # Rows of which lle keeps the inner products, for `transform`: 128 MB
+NULL = 1e-10  # Eigenvalues of M below this are null
 
 
 def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
@@ -113,7 +113,7 @@ class Isomap(Reducer):
         k = check_size(self.n_neighbors, n - 1, f"n - 1 of {n} rows", "n_neighbors")
         count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
         check_unequal(X)
-        check_memory(n, 24 * n * n)  # paths, their squares, and what centres those
+        check_memory(n, 24 * n * n)  # Paths, their squares, and what centres those
         self.fitted_ = X
         self.distances_ = shortest_path(neighbor_graph(X, k), method="D", directed=True)
         B = self.distances_**2
@@ -138,7 +138,7 @@ class Isomap(Reducer):
             paths = np.stack(
                 [(self.distances_[rows] + step[:, None]).min(0) for rows, step in ways]
             )
-            # the columns of V sum to 0, so the query's own mean drops out
+            # The columns of V sum to 0, so the query's own mean drops out
             Y[part] = (-0.5 * paths**2 - self._row_means) @ projection
         return Y
 
@@ -270,7 +270,7 @@ def neighbour_sweep(
     if not reducers:
         raise InputError("no numbers of neighbours given: expected at least one, such as 30")
     for reducer in reducers.values():
-        rows = reducer._to_fit(reducer._fit_input(X))  # the same for all
+        rows = reducer._to_fit(reducer._fit_input(X))  # The same for all
     gram = gram_matrix(rows)
     wide = nearest(rows, max(reducers), gram=gram)  # (n, largest k), each row ascending by index
     # By distance, ties by index

@@ -21,8 +21,8 @@ BLOCK, PRODUCTS = 2**18, 2**23
 """Entries of a block of differences to neighbours, which stays in cache, and of one of products
 with all rows: 64 MB.
 """
-LARGEST = 8192  # rows of which all inner products are kept: 512 MB
-OVERFLOW = 1e150  # coordinates beyond this have squared distances out of range
+LARGEST = 8192  # Rows of which all inner products are kept: 512 MB
+OVERFLOW = 1e150  # Coordinates beyond this have squared distances out of range
 EPS = float(np.finfo(np.float64).eps)
 # Rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them
 STRIPE = 32
@@ -80,7 +80,7 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
             break
         # Out of range sooner, less sure
         unit, most = (size, 2 * k + 64) if precision == np.float32 else (1.0, n)
-        # errors of two products over D coordinates and of the norms; of the centred rows themselves
+        # Errors of two products over D coordinates and of the norms; of the centred rows themselves
         sums = (X.shape[1] + 16) * (float(np.finfo(precision).eps) + EPS)
         slack = (size * sums + 16 * (size + offset) * EPS) * size / unit**2
         R, half = (P / unit).astype(precision), (halves / unit**2).astype(precision)
@@ -88,7 +88,7 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
         later = []
         for rows in blocks_of(len(left), n, PRODUCTS):
             some = left[rows]
-            # a slice of all rows lets numpy compute half of a symmetric product
+            # A slice of all rows lets numpy compute half of a symmetric product
             products = (
                 (asked[rows] if len(left) == len(asked) else asked[some]) @ R.T
                 if gram is None
@@ -136,7 +136,7 @@ def _nearest_among(X: Array, Q: Array, candidates: NDArray[np.bool_], k: int) ->
     ):
         query, row = np.nonzero(candidates[part])
         differences = X[row].astype(np.float64) - Q[part][query]
-        nearest_first = np.lexsort((square_norms(differences), query))  # stable
+        nearest_first = np.lexsort((square_norms(differences), query))  # Stable
         place = np.arange(len(query)) - np.searchsorted(query, query)
         indices[part] = np.sort(row[nearest_first][place < k].reshape(-1, k), axis=1)
     return indices
@@ -203,7 +203,7 @@ def reconstruction_weights(
         gram = gram_matrix(X)
     weights = np.empty((m, k))
     one = np.ones(k)
-    with threadpool_limits(1, user_api="blas"):  # systems this small only lose by being shared out
+    with threadpool_limits(1, user_api="blas"):  # Systems this small only lose by being shared out
         centre = X.mean(0, dtype=np.float64)
         P = X - centre
         for rows in blocks_of(m, k * max(k, X.shape[1])):
@@ -234,7 +234,7 @@ def _gram_of_differences(P: Array, indices: Indices, Q: Array, gram: Array | Non
     if gram is None:
         return _products_of_differences(P, indices, Q)
     k = indices.shape[1]
-    across = (P[indices] @ Q[:, :, None])[:, :, 0]  # pq
+    across = (P[indices] @ Q[:, :, None])[:, :, 0]  # Pq
     own = square_norms(Q)[:, None]
     rest = across - own
     G = np.empty((*indices.shape, k))

@@ -44,9 +44,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     n_components: int = 2
 
-    min_rows: ClassVar[int] = 2  # rows that a fit needs
-    shown: ClassVar[str] = ""  # what tables call it; by default the name of the class
-    slow: ClassVar[bool] = False  # whether its output is kept in the store
+    min_rows: ClassVar[int] = 2  # Rows that a fit needs
+    shown: ClassVar[str] = ""  # What tables call it; by default the name of the class
+    slow: ClassVar[bool] = False  # Whether its output is kept in the store
     # Whether a fit at the largest size serves smaller ones; otherwise each size is fitted
     nested: ClassVar[bool] = True
 
@@ -85,7 +85,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], **options))
         except ValueError as error:
             if any(word in str(error) for word in ("NaN", "infinity", "Complex")):
-                check_embeddings(X)  # names the row
+                check_embeddings(X)  # Names the row
             raise InputError(str(error)) from error
         return check_not_vanishing(check_range(X))
 

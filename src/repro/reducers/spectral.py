@@ -21,7 +21,7 @@ polynomial degree.
 """
 # Columns for Isomap and LLE; steps of inverse iteration at most, 4 or so for 13,000 rows
 NARROW, ROUNDS = 24, 12
-RESIDUAL = 1e-5  # of their converged pairs, relative to the largest eigenvalue among them
+RESIDUAL = 1e-5  # Of their converged pairs, relative to the largest eigenvalue among them
 # Of the dense solver for each of the n² entries: the matrix and a copy in double precision
 DENSE_BYTES = 17
 
@@ -93,7 +93,7 @@ def _take_over(n: int, count: int) -> None:
 
 def _dense(M: Any, count: int) -> tuple[Array, Array]:
     lifted = M.toarray()
-    lifted += 2 * max(_bound(M), 1.0) / len(lifted)  # the constant vector ends above all others
+    lifted += 2 * max(_bound(M), 1.0) / len(lifted)  # The constant vector ends above all others
     values, vectors = linalg.eigh(
         lifted,
         subset_by_index=(0, count - 1),
@@ -141,7 +141,7 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
     n, bound = M.shape[0], _bound(M)
     # Symmetric: the transpose has the order that LAPACK overwrites
     lifted = M.astype(np.float32).toarray().T
-    lifted += np.float32(2 * bound / n)  # the constant vector, of eigenvalue 0, moves away
+    lifted += np.float32(2 * bound / n)  # The constant vector, of eigenvalue 0, moves away
     lifted[np.arange(n), np.arange(n)] += np.float32(1e-6 * bound)
     factor, failed = lapack.spotrf(lifted, lower=1, overwrite_a=1, clean=0)
     if failed:
@@ -162,7 +162,7 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
     if found is None:
         return None
     V = found[1].astype(np.float64)
-    images = A.T @ (A @ V)  # of M; A has far fewer entries
+    images = A.T @ (A @ V)  # Of M; A has far fewer entries
     residuals = images - V * np.einsum("ij,ij->j", V, images)
     for _ in range(ROUNDS):
         V = V - _solve(factor, residuals)  # (M + lift)⁻¹V, each column by its own factor
@@ -170,7 +170,7 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
         images = A.T @ (A @ V)
         try:
             values, S = linalg.eigh(V.T @ images, V.T @ V, check_finite=False)
-        except linalg.LinAlgError:  # dependent columns
+        except linalg.LinAlgError:  # Dependent columns
             return None
         V, images = V @ S, images @ S
         residuals = images - V * values

@@ -52,7 +52,7 @@ class Interactive:
 
     spec: dict[str, Any]
     fallback: Drawing
-    hint: str  # what the reader can do with it
+    hint: str  # What the reader can do with it
 
     def _repr_html_(self) -> str:
         text = script_json(self.spec)
@@ -89,7 +89,7 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
         chart = chart.properties(width="container")
     with alt.theme.enable("book"):
-        spec = chart.to_dict()  # altair itself refuses more rows than a page can carry
+        spec = chart.to_dict()  # Altair itself refuses more rows than a page can carry
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
         raise InputError(
             f"the chart reads {remote[1]}: put its data into the frame, the book "
@@ -140,7 +140,7 @@ def heat_map(
         layers.append(
             base.mark_rect(filled=False, strokeWidth=3, stroke=PALETTE[1]).properties(data=outlined)
         )
-    # cividis runs from dark to light: white letters on its lower half, black on its upper half
+    # Cividis runs from dark to light: white letters on its lower half, black on its upper half
     ink = alt.condition(
         f"datum.value < {(low + high) / 2:.3f}",
         alt.value("white"),

@@ -42,9 +42,9 @@ class Judge:
     claim: str
     # The measured thing in words, with {columns} of the cell that decides and {facts} of its group
     what: str
-    rows: str  # a pandas query; @names are facts of the group
+    rows: str  # A pandas query; @names are facts of the group
     pick: Callable[[Cells], tuple[tuple[Any, ...], Estimate]] = lowest
-    over: tuple[str, ...] = ("dim",)  # columns that tell cells apart
+    over: tuple[str, ...] = ("dim",)  # Columns that tell cells apart
     # Groups that are judged one by one; by default all rows are one
     each: Split = lambda rows: [({}, rows)]
     at: int | None = None  # Only this dim, the printed one, where the rows have it

@@ -28,7 +28,7 @@ MEANING: dict[Outcome, str] = {
     "unclear": "on generated text, which judges no paper: not told from the null",
     "down": "on generated text, which judges no paper: below the null",
 }
-OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)  # in the order of the legend
+OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)  # In the order of the legend
 ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
 SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
 """Verdicts of a network that leave the word to another one."""

@@ -33,7 +33,7 @@ from repro.types import InputError
 
 TRAINING = ("max_length", "warmup", "batch_size", "preset", "examples")
 """Parameters of pages that go to their trainings as they are."""
-TEXTS = "texts"  # a parameter whose values may be equal: sentences of a reader's own
+TEXTS = "texts"  # A parameter whose values may be equal: sentences of a reader's own
 # Rows to what they measure of the page's claims
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
@@ -77,8 +77,8 @@ class Page:
     have.
     """
 
-    name: str  # of the notebook, without `.md`
-    experiment: str  # name of its rows, and of their file in `results/`
+    name: str  # Of the notebook, without `.md`
+    experiment: str  # Name of its rows, and of their file in `results/`
     profile: str = "embedded"
     # Local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set
     source: str | None = None
@@ -100,9 +100,9 @@ class Page:
         if self.record:
             check_recordable()
         if self.parameters and self.data_source == "hub":
-            from repro.data.senteval import keep  # brings pyarrow
+            from repro.data.senteval import keep  # Brings pyarrow
 
-            keep()  # here, so that what cannot be fetched is told before anything is trained
+            keep()  # Here, so that what cannot be fetched is told before anything is trained
 
     @cached_property
     def store(self) -> Store:
@@ -147,7 +147,7 @@ class Page:
         paper's.
         """
         known = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
-        asked = (backbone, Path(backbone or "").name)  # a folder is recorded under its name
+        asked = (backbone, Path(backbone or "").name)  # A folder is recorded under its name
         kept = next((name for name in known if name in asked), next(iter(known), None))
         return self.recorded[self.recorded["backbone"] == kept]
 
@@ -240,7 +240,7 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
             f"{kind} numbers: {none}",
         )
     said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
-    source = said.pop("data_source").removesuffix(", none")  # some rows of the page read no data
+    source = said.pop("data_source").removesuffix(", none")  # Some rows of the page read no data
     meaning, networks = SOURCES.get(source, source), networks_line(rows)
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
     of_whom = f"{meaning}. {networks}" if networks else meaning

@@ -30,7 +30,7 @@ STAND_INS = (
     "repro-tiny + SimCSE",
 )
 """Every other network, from the nearest to a paper's to the farthest."""
-MENDED = "flow|whitening|-LP"  # in the names of such lines
+MENDED = "flow|whitening|-LP"  # In the names of such lines
 BLOCKS = {
     "repro-tiny": 2,
     "repro-mini": 6,
@@ -41,8 +41,8 @@ BLOCKS = {
 SIZES = {"repro-tiny": 128, "repro-mini": 384, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
 SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
 """Full sizes of networks with rows; to ask the networks themselves would load torch."""
-FEWEST_BLOCKS = 4  # of a network that is asked about depth
-LEAST_LIFT = 0.2  # of the paper's: what training has to lift a network that speaks of it
+FEWEST_BLOCKS = 4  # Of a network that is asked about depth
+LEAST_LIFT = 0.2  # Of the paper's: what training has to lift a network that speaks of it
 
 
 @dataclass(frozen=True)

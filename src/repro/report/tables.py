@@ -41,7 +41,7 @@ DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {
     "20 Newsgroups": "20news",
 }
 """A table's column heading to the dataset's name here."""
-SPELLINGS = {"STS-b": "STS-B"}  # headings that a document spells otherwise
+SPELLINGS = {"STS-b": "STS-B"}  # Headings that a document spells otherwise
 
 
 @lru_cache
@@ -109,7 +109,7 @@ NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\)
 """What reads as a number: with its spread, interval or seeds, but not as the start of a sentence.
 """
 RIGHT = ' class="number"'
-PROSE = 40  # characters from which a cell is read as a sentence and given room
+PROSE = 40  # Characters from which a cell is read as a sentence and given room
 
 
 def between(value: float, low: float, high: float) -> str:

@@ -16,7 +16,7 @@ from repro.evaluation.seeds import reach
 from repro.report.outcomes import NOT_SEEN, REASONS, Answer, Outcome, Testable
 from repro.types import InputError
 
-MARGIN_POINTS = 1.0  # what counts as no change, in points
+MARGIN_POINTS = 1.0  # What counts as no change, in points
 _SLACK = 1e-9  # 80.62 − 79.62 is a hair above 1 in binary
 Test = Literal["effect", "sameness", "ratio", "trend"]
 SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
@@ -35,34 +35,34 @@ class Measurement:
     low: float  # NaN, as `high`, where there are too few seeds for an interval
     high: float
     paper: float | None = None  # The printed size, if one is printed
-    null: float = 0.0  # what the value would be if the claim were empty
-    direction: int = 1  # the claimed side of the null where no size is printed: +1 above, −1 below
-    margin: float = MARGIN_POINTS  # of sameness, in points
+    null: float = 0.0  # What the value would be if the claim were empty
+    direction: int = 1  # The claimed side of the null where no size is printed: +1 above, −1 below
+    margin: float = MARGIN_POINTS  # Of sameness, in points
     scope: Literal["same", "substitute"] = "substitute"
     """`same` only if backbone, data, text, readout and protocol are the paper's."""
     seeds: int = 1
-    what: str = ""  # what was measured, in words
+    what: str = ""  # What was measured, in words
     network: str = ""
-    generated: bool = False  # read on generated text, which judges nobody
+    generated: bool = False  # Read on generated text, which judges nobody
     unit: str = "points"
     testable: Testable = "analogue"
     # The statement is a size, which this measure has not or this network has elsewhere: no interval
     # of it can hold the printed one
     sized: bool = False
-    unmet: str = ""  # the condition of the claim that the network fails
-    unknown: str = ""  # the condition that no row tells of, and what it would take
-    missing: str = ""  # what would have to be at hand for the claim to be tested
-    likely: str = ""  # the likely reason, in one word, if the claim is not seen
-    seed_sd: float = nan  # between seeds; of a ratio in doublings, as the next
-    item_error: float = 0.0  # standard error over items
+    unmet: str = ""  # The condition of the claim that the network fails
+    unknown: str = ""  # The condition that no row tells of, and what it would take
+    missing: str = ""  # What would have to be at hand for the claim to be tested
+    likely: str = ""  # The likely reason, in one word, if the claim is not seen
+    seed_sd: float = nan  # Between seeds; of a ratio in doublings, as the next
+    item_error: float = 0.0  # Standard error over items
     deciding: tuple[float, float] | None = None
     """The same two of the cell whose end decides, where it is another one."""
-    cells: int = 1  # how many were judged together
-    extreme: bool = False  # the smallest or largest of several, whose ends are bounds
-    centres: tuple[float, float] | None = None  # the values of the cells that these ends are of
+    cells: int = 1  # How many were judged together
+    extreme: bool = False  # The smallest or largest of several, whose ends are bounds
+    centres: tuple[float, float] | None = None  # The values of the cells that these ends are of
     # Of its claim, on all networks: one of many has many chances to be contradicted wrongly
     parts: int = 1
-    networks: int = 1  # that may bear on the claim: one of many has many chances to hold wrongly
+    networks: int = 1  # That may bear on the claim: one of many has many chances to hold wrongly
 
     @property
     def verdict(self) -> Outcome:
@@ -304,7 +304,7 @@ def remedy(m: Measurement) -> str:
         m = replace(m, seed_sd=m.deciding[0], item_error=m.deciding[1])
     if isnan(m.seed_sd) and isnan(m.low):
         return f"has {m.seeds} of the {seeds.FEWEST_SEEDS} seeds that an interval needs"
-    if isnan(m.seed_sd):  # timings know no more than their interval
+    if isnan(m.seed_sd):  # Timings know no more than their interval
         width = log2(m.high / m.low) if m.test == "ratio" else m.high - m.low
         m = replace(m, seed_sd=0.0, item_error=width / 2 / seeds.reach(inf, m.cells))
     if m.test == "sameness":

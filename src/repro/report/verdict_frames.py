@@ -141,7 +141,7 @@ def read_verdicts() -> pd.DataFrame:
                         f"its column {column} holds other words than {', '.join(words)}"
                     )
             frames.append(of_page[frames[0].columns])
-        except Exception as error:  # damage shows in whatever the reader stumbles over
+        except Exception as error:  # Damage shows in whatever the reader stumbles over
             if is_out_of_memory(error):
                 raise
             log.warning(

@@ -69,8 +69,8 @@ class TrainedCell:
     config: TrainConfig
     key: str
     folder: Path
-    hit: bool  # found, not trained, by this call
-    seconds: float  # what training took when it was done
+    hit: bool  # Found, not trained, by this call
+    seconds: float  # What training took when it was done
 
     @cached_property
     def encoder(self) -> SentenceEncoder:
@@ -214,7 +214,7 @@ def train_all(
     lanes = usual if workers is None else check_dim(workers, what="workers")
     count = min(lanes, len(missing))
     if count > 1:
-        # what takes longest starts first: ESE, which trains every layer, and wide poolers
+        # What takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with progress_bar(total=len(queue), desc="training cells", show=True) as bar:
             for config in done_in_processes(

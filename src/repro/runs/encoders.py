@@ -29,8 +29,8 @@ from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, unit_rows
 
-CODE = "repro.models.layerless"  # where the code starts that decides an encoder's output
-SHARD = 20_000  # texts of a large collection that are encoded at a time
+CODE = "repro.models.layerless"  # Where the code starts that decides an encoder's output
+SHARD = 20_000  # Texts of a large collection that are encoded at a time
 # Published with a last module that divides every row by its length
 UNIT = {MINILM, "all-mpnet-base-v2"}
 
@@ -188,20 +188,20 @@ PAPER = (
     "princeton-nlp/sup-simcse-roberta-large",
 )
 """Zhang et al.'s six, in the order of their Section 4."""
-POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
+POOLING = {MINILM: "mean"}  # Where the published pooling is not recorded beside the weights
 SUP_SIMCSE = "sup-simcse-"
 """How the names begin of networks that their own package reads behind a trained layer."""
-SIMCSE_TOKENS = 128  # of a text that this package reads
+SIMCSE_TOKENS = 128  # Of a text that this package reads
 
 
 @dataclass(frozen=True)
 class Named:
     """An encoder with a name, not loaded until something has to be encoded."""
 
-    name: str  # what rows and figures call it
+    name: str  # What rows and figures call it
     make: Callable[[], Encoder]
-    identity: str  # digest of everything that decides its output, length of rows aside
-    backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
+    identity: str  # Digest of everything that decides its output, length of rows aside
+    backbone: str = ""  # Network it stands on; empty where that is its name, or where it has none
     # Texts or pairs that this book trained or fitted it on; None where it came as it is
     n_train: int | None = None
     read: Mapping[str, Any] = field(default_factory=dict)
@@ -245,7 +245,7 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             reading = f"pooler_output of {SIMCSE_TOKENS} tokens, length 1"
             yield Named(last_part(name), partial(sup_simcse, name), states_identity(name, reading))
         else:
-            pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
+            pooling = POOLING.get(name)  # Loading reads a causal decoder by its last token
             load = partial(SentenceEncoder.load, name, pooling=pooling)
             identity_of = states_identity(name, pooling)
             read = {"pooling": pooling} if pooling else {}

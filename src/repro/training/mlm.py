@@ -36,8 +36,8 @@ from repro.training.wordpieces import (
 )
 from repro.types import InputError, check_dim, check_positive
 
-BYTES_A_NUMBER = 16  # a weight, its gradient and Adam's two moments, in single precision
-BYTES_A_LAYER = 100_000  # what a layer takes beside its numbers: modules, hooks, names
+BYTES_A_NUMBER = 16  # A weight, its gradient and Adam's two moments, in single precision
+BYTES_A_LAYER = 100_000  # What a layer takes beside its numbers: modules, hooks, names
 IGNORED = -100
 """Target of a position that was not masked; gives no loss and no gradient."""
 

@@ -396,7 +396,7 @@ NEAR, HIGH = (
 
 
 @pytest.mark.parametrize(
-    ("distance", "agreement", "expected"),  # over RAW and over MRL
+    ("distance", "agreement", "expected"),  # Over RAW and over MRL
     [
         (NEAR, HIGH, [HOLDS] * 2),
         (NEAR, HIGH | {ESE: 0.6}, [HOLDS] * 2),

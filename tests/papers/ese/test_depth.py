@@ -99,7 +99,7 @@ def value_of(rows, metric="spearman", **where):
     return value
 
 
-# lines
+# Lines
 
 
 def test_a_line_is_trained_as_its_method_says(cell_config):
@@ -152,7 +152,7 @@ def test_raw_is_cut_where_the_others_are(cell_config, store):
     )
 
 
-# variants
+# Variants
 
 
 def test_every_variant_differs_from_its_reference_in_one_thing():
@@ -222,7 +222,7 @@ def test_rows_compare_variants_at_both_places_and_sizes(ablation):
         shallow = value_of(ablation, metric="spearman_lead", dataset=SHALLOW_AVERAGE, **pair)
         assert (lead, shallow) == pytest.approx((last[0] - last[1], low[0] - low[1]))
         assert value_of(ablation, metric="shallow_excess", **pair) == pytest.approx(shallow - lead)
-    # equal trainings are one
+    # Equal trainings are one
     same = ablation[
         (ablation["method"] == "default − uniform weights")
         & (ablation["metric"] == "spearman_lead")
@@ -240,7 +240,7 @@ def test_rows_say_sizes_and_weights(ablation, trained):
     assert weights.loc["learned weights", "value"] == pytest.approx(exp(-learned[0]))
 
 
-# every cell
+# Every cell
 
 
 def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
@@ -312,7 +312,7 @@ def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store
         load_tasks(["trec"], "microworld")["trec"].pairs  # noqa: B018
 
 
-# rows
+# Rows
 
 
 def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
@@ -340,7 +340,7 @@ def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
 
 def test_rows_hold_every_cell_and_say_what_they_come_from(rows):
     cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
-    assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
+    assert len(cells) == 3 * 4 * 3 * 8  # Lines, layers, sizes, sets and their average
     assert (cells["value"].isna() == (cells["layer"] == 0)).all(), (
         "one vector for all texts has no score"
     )

@@ -70,11 +70,11 @@ def test_a_constant_layer_has_the_loss_of_equal_scores_and_nothing_to_move_it():
     AUDIT["loss"] = loss
     constant = AUDIT["gradients"](torch.ones(2 * n, 4, dtype=torch.float64))
     other = AUDIT["gradients"](torch.from_numpy(rng.normal(size=(2 * n, 4))))
-    # both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are
+    # Both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are
     # equally likely partners
     ranking = 2 * log(1 + 3 * (n - 3))
     assert ranking <= constant["base_loss"] <= ranking + 3 / n * log(2 * n - 1) + 1e-6
-    # each pair of unlike labels pulls as much as it pushes: nothing is left to move the one vector
+    # Each pair of unlike labels pulls as much as it pushes: nothing is left to move the one vector
     assert constant["shared_gradient"] < 1e-9 < other["base_gradient"]
 
 
@@ -316,7 +316,7 @@ def test_each_question_with_one_paragraph_is_answered_once(
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     pairs = {(i, row) for s in searches for i, row in enumerate(s.top)}
-    for _ in range(2):  # the second time answers come from the store
+    for _ in range(2):  # The second time answers come from the store
         table3.add_exact_match(searches, asked, str(tmp_path))
         assert len(prompts_seen) == len(set(prompts_seen)) == len(pairs)
     for s in searches:

@@ -155,7 +155,7 @@ def test_ahead_is_ahead_of_each_and_behind_is_behind_one():
     assert (closest["over"], closest["ahead"]) == ("GRP", "open") and closest[
         "value"
     ] == pytest.approx(2)
-    joint = 4 * 2.2365 / 1.96  # for two reductions (Šidák)
+    joint = 4 * 2.2365 / 1.96  # For two reductions (Šidák)
     assert closest["low"] == pytest.approx(2 - joint, abs=0.01), (
         "one reduction that may be ahead leaves it open"
     )

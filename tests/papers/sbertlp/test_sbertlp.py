@@ -128,9 +128,9 @@ def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
     row = chosen[(chosen["setting"] == settings[0]) & (chosen["dataset"] == "sts12")].iloc[0]
     assert mapping.Choice(row["neighbours"], row["dims"]) == mapping.best(grid)
     fitted = chosen[chosen["setting"] == settings[1]].set_index("dataset")["fitted on"]
-    foreign = sentences(tasks["nli"]["train"])  # where a set has no training sentences of its own
+    foreign = sentences(tasks["nli"]["train"])  # Where a set has no training sentences of its own
     assert fitted["sts12"] == mapping.distinct_rows(system.table[foreign])
-    # the oracle is the best of the grid on the test pairs, and no choice can beat it
+    # The oracle is the best of the grid on the test pairs, and no choice can beat it
     mapped = map_texts(system.table, judged, judged, NEIGHBORS, max(DIMS))
     own = mapping.grid_scores(mapped, DIMS, tables.sts_score(test))
     shared = {"contrasts": [over_own_system], "average": True, **SHARED}
@@ -177,7 +177,7 @@ def test_table2_rows_with_and_without_the_own_vote(tasks, system):
         values="value",
     )
     nearest = [tables.correct(system.table, tasks[name], k=1).mean() for name in own.index]
-    # a query whose nearest agrees cannot be wrong
+    # A query whose nearest agrees cannot be wrong
     assert (own["accuracy_self"] > own["accuracy"]).all() and (
         own["accuracy_self"] >= nearest
     ).all()

@@ -55,7 +55,7 @@ def test_the_papers_own_table_bears_out_its_own_claims():
     )
     found = verdicts_of_parts(claims.table1(rows))
     assert {claim for claim, _ in found} == {f"WANG-T1-{i}" for i in range(1, 6)}
-    # the smallest printed gains, 0.04 and 0.09, are real but the rule for sizes wants none printed
+    # The smallest printed gains, 0.04 and 0.09, are real but the rule for sizes wants none printed
     assert set(found.values()) == {HOLDS}
 
 
@@ -176,7 +176,7 @@ def test_table_3(leads, pca, failed):
 def test_of_several_leads_the_one_over_the_best_rival_grows_or_does_not():
     lead = {"metric": "spearman_lead"}
     at = [lead | {"dim": dim, "method": name} for dim in (8, 16, 32) for name in ("PCA", "LLE")]
-    leads = (0.01, 0.30, 0.02, 0.20, 0.03, 0.10)  # over PCA the less, the narrower
+    leads = (0.01, 0.30, 0.02, 0.20, 0.03, 0.10)  # Over PCA the less, the narrower
     rows = seeded([{**cell, "value": v} for cell, v in zip(at, leads, strict=True)])
     best, *_ = claims.trending(rows, "WANG-T3-5", "lead", "value == value", -1, least=True)
     assert (best.value, best.verdict) == (1.0, FAILS)
@@ -260,7 +260,7 @@ def test_the_printed_tables_are_counted_as_the_paper_s_own_cells():
     assert set(table["recorded"]) == {"–"}
 
 
-# beside the tables
+# Beside the tables
 
 
 def test_ablations():

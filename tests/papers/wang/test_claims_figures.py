@@ -16,7 +16,7 @@ from repro.papers.wang.optimal_dims import log_optimal, third_of
     ("dims", "scores", "expected"),
     [
         ((128, 256, 512, 768), (79, 80.10, 81, 81.16), 512),
-        ((16, 256, 768), (78.99, 79, 80), 256),  # exactly one point below still counts
+        ((16, 256, 768), (78.99, 79, 80), 256),  # Exactly one point below still counts
         ((8,), (50,), 8),
         ((8, 16, 64), (90, 20, 30), 8),
     ],
@@ -121,7 +121,7 @@ def test_that_losses_grow_is_told_by_their_own_intervals_not_by_those_of_scores(
 def test_both_parts_positive_is_the_claim_and_an_encoder_that_gains_contradicts_it(options):
     found = figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)]))
     assert verdicts_of(found) == {"F3-1": [HOLDS] * 4, "F3-2": [HOLDS] * 4}
-    # losses from the best encoder are taken from the widest pooler's instead
+    # Losses from the best encoder are taken from the widest pooler's instead
     found = figure3(losses(RISING, {d: value - 0.1 for d, value in RISING.items()}, **options))
     assert verdicts_of(found) == {"F3-1": [FAILS] * 2, "F3-2": [FAILS, HOLDS]}
     assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [

@@ -127,7 +127,7 @@ def test_every_pair_is_what_a_spliced_model_scores_when_it_encodes_anew(sweep, g
             for texts in (pairs.texts1, pairs.texts2)
         )
         found = grid["value"]["spearman", "pooler", f"encoder_{i}", j]
-        # rounding may exchange two ranks
+        # Rounding may exchange two ranks
         assert found == pytest.approx(spearmanr((a * b).sum(1), pairs.scores).statistic, abs=1e-4)
         assert found == pytest.approx(pair_scores(sweep, pairs)[i, j], abs=1e-12)
 
@@ -143,7 +143,7 @@ def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):
         assert row["value"] == pytest.approx(alone[method, i] - alone["encoder_32", 32])
 
 
-# beside the tables
+# Beside the tables
 
 
 def test_candidate_means_are_those_of_every_set_trained_by_itself(
@@ -168,7 +168,7 @@ def test_candidate_means_are_those_of_every_set_trained_by_itself(
             assert here["trainings"].xs(d, level="dim").item() == pytest.approx(
                 np.mean([len(s) for s in trained])
             )
-    # no candidate but the target itself: nothing is exchanged, and step 2 runs on its own encoder
+    # No candidate but the target itself: nothing is exchanged, and step 2 runs on its own encoder
     own = value["candidates=0", "spearman"]
     for d in DIMS:
         assert own[STEP_1, d] == spearman_of(sweep.embeddings(d, d), sets["test"])

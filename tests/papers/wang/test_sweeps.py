@@ -78,7 +78,7 @@ def test_networks_are_planned_with_their_recipes():
         "repro-tiny:1": 1,
         "repro-tiny": None,
     }
-    # so that the cells of the other pages are found
+    # So that the cells of the other pages are found
     assert planned["repro-tiny"] == (EMBEDDED.train, tuple(sorted(EMBEDDED.candidates)))
     ((longer, _),) = plan_networks(EMBEDDED, ["repro-tiny"], sentences=64, seed=3).values()
     assert (longer.sentences, longer.seed) == (64, 3)

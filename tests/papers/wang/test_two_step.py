@@ -35,7 +35,7 @@ OF = (
 GAINS = [(f"spearman_{what}", stage) for what, stage in OF]
 
 
-# the naive implementation: no cache, no stacking, no store; step 2 has its own beside
+# The naive implementation: no cache, no stacking, no store; step 2 has its own beside
 # `train_poolers`
 
 
@@ -94,13 +94,13 @@ def naive_end_to_end(config, dim, texts, dev):
 def test_algorithm_1_line_by_line(sweep, config, store, sets, tasks, step_two_config):
     texts = list(training_sentences(config, store))
     whole_dev = data.load("sickr", split="dev", source="microworld")
-    encoders = {d: naive_end_to_end(config, d, texts, whole_dev) for d in DIMS}  # lines 2 to 4
+    encoders = {d: naive_end_to_end(config, d, texts, whole_dev) for d in DIMS}  # Lines 2 to 4
     for d in DIMS:
         found, expected = sweep.cells[d].encoder.state_dict(), encoders[d].state_dict()
         for name, value in expected.items():
             torch.testing.assert_close(found[name], value, rtol=1e-4, atol=3e-5)
-    scores = {d: naive_score(encoders[d], None, sets["dev"]) for d in DIMS}  # line 5
-    opt = max(DIMS, key=lambda d: (scores[d], d))  # line 6
+    scores = {d: naive_score(encoders[d], None, sets["dev"]) for d in DIMS}  # Line 5
+    opt = max(DIMS, key=lambda d: (scores[d], d))  # Line 6
     poolers, frozen = {d: encoders[d].pooler for d in DIMS}, sweep.cells[opt].encoder
     views = dropout_views(
         frozen,
@@ -109,7 +109,7 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets, tasks, step_two_co
         seed=step_two_config.seed,
         max_length=config.max_length,
     )
-    starts = [sweep.cells[d].pooler for d in DIMS]  # lines 7 and 8
+    starts = [sweep.cells[d].pooler for d in DIMS]  # Lines 7 and 8
     runs = train_poolers(
         views, texts, starts, lambda own: naive_score(frozen, own, sets["dev"]), step_two_config
     )
@@ -138,7 +138,7 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets, tasks, step_two_co
         ["dim", "method"]
     )["value"]
     assert found.to_dict() == pytest.approx(expected, abs=1e-6)
-    assert len(set(expected.values())) > len(DIMS)  # the stages do differ
+    assert len(set(expected.values())) > len(DIMS)  # The stages do differ
 
 
 def test_step_two_leaves_the_encoders_as_they_were(sweep, store, sets, step_two_config, weights_of):
@@ -168,7 +168,7 @@ def test_step_two_leaves_the_encoders_as_they_were(sweep, store, sets, step_two_
 @pytest.mark.parametrize("select_by", ["encoder", "pooler_max", "pair", "oracle"])
 def test_opt_follows_the_rule(select_by, sweep, store, sets, step_two_config):
     dev, test = sets["dev"], sets["test"]
-    # an oracle of another mind than dev: the order of its scores is turned round
+    # An oracle of another mind than dev: the order of its scores is turned round
     oracle = replace(test, scores=5 - test.scores) if select_by == "oracle" else None
     trained = train_two_step(sweep, dev, step_two_config, store, select_by=select_by, oracle=oracle)
     for d in DIMS:

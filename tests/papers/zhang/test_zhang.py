@@ -116,7 +116,7 @@ def test_a_variant_stands_beside_its_method(made, tasks):
     lines = made(tasks["trec"], ("pca", "kpca"), variants=[standardized, rescaled])
     at = {(x.method, x.dim, x.setting): x.table.X for x in lines}
     assert not np.allclose(at["PCA", 8, "inductive"], at["PCA", 8, "inductive, standardized"])
-    # the Gaussian kernel with γ = 1/D, its scores divided by √(2γ)
+    # The Gaussian kernel with γ = 1/D, its scores divided by √(2γ)
     expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
     np.testing.assert_allclose(at["KPCA", 8, f"inductive, {zhang.RESCALED}"], expected, rtol=1e-5)
     form = next(x for x in lines if "," in x.setting)
@@ -219,7 +219,7 @@ def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_oth
     assert set(four["metric"]) == {"roughness", DISTANCE}, (
         "the roughest of three is not the roughest of the other four"
     )
-    swapped = {"PCA": "GRP", "GRP": "PCA"}  # and the autoencoder lacks a size, which is not theirs
+    swapped = {"PCA": "GRP", "GRP": "PCA"}  # And the autoencoder lacks a size, which is not theirs
     other = [
         replace(x, method=swapped.get(x.method, x.method))
         for x in lines

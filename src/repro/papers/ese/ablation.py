@@ -26,7 +26,7 @@ NONE = COMPRESSION[-1]
 WEIGHTS = {part["place"]: tuple(part["names"]) for part in record_of("ESE-T2-2")["parts"]}
 """The same for its weights, by place."""
 
-Same = Mapping[str, str]  # variants that are one training with another, to that other
+Same = Mapping[str, str]  # Variants that are one training with another, to that other
 
 
 def in_order(

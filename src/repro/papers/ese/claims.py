@@ -30,7 +30,7 @@ from repro.rows import parsed
 
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
 """Agreement of a prefix with the whole, without a map."""
-AS_THEY_ARE = "as they are"  # beginning of the setting of embeddings that are not centred
+AS_THEY_ARE = "as they are"  # Beginning of the setting of embeddings that are not centred
 
 
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:

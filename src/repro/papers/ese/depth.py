@@ -31,7 +31,7 @@ from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import InputError
 
-DEEPEST = 12  # the paper reports the last twelve layers
+DEEPEST = 12  # The paper reports the last twelve layers
 Rows = Iterator[dict[str, Any]]
 
 
@@ -43,7 +43,7 @@ class LayerScores:
 
     lines: tuple[LayeredEncoder, ...]
     layers: tuple[int, ...]  # 0 … L; the embedding output, layer 0, is not resampled
-    dims: tuple[int, ...]  # ascending, the full size last
+    dims: tuple[int, ...]  # Ascending, the full size last
     scores: Mapping[str, Resampled]
 
     @property

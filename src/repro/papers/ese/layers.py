@@ -99,7 +99,7 @@ def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
     last layer; NaN where they hold no score of that set.
     """
     own = only(rows[rows["layer"] > 0], metric="spearman", dataset=dataset)
-    if own.empty:  # one dataset has no average
+    if own.empty:  # One dataset has no average
         return nan
     at_last = only(own, layer=own["layer"].max(), dim=own["dim"].max())
     best = 100 * float(at_last.groupby("method")["value"].mean().max())

@@ -22,8 +22,8 @@ from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import check_dim, one_of
 
-PAPER_SHARE = 128 / 768  # of the hidden size that ESE compresses to
-PRINTED_DIMS = (64, 128, 256, 512, 768)  # the sizes that Table 3 and Figure 6 search with
+PAPER_SHARE = 128 / 768  # Of the hidden size that ESE compresses to
+PRINTED_DIMS = (64, 128, 256, 512, 768)  # The sizes that Table 3 and Figure 6 search with
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LayeredEncoder(Named):
     """An encoder that is read at every layer; its name is the method of its rows."""
 
     make: Callable[[], SentenceEncoder]
-    cell: TrainedCell | None = None  # its training; None for the untouched backbone
+    cell: TrainedCell | None = None  # Its training; None for the untouched backbone
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
     """
     one_of(method, [*ESE_METHODS[1:], ESE_CODE], "trained method")
     hidden_dim = hidden_dim_of(base)
-    # a setting that is not read must not name another cell, or pages would train what the store
+    # A setting that is not read must not name another cell, or pages would train what the store
     # already holds
     plain = replace(base, objective="angle", dim=hidden_dim, prefixes=(), espresso=EspressoConfig())
     if method == CONTROL:

@@ -22,7 +22,7 @@ from repro.methods import (
 )
 from repro.report.tables import paper_values
 
-RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours
+RIVALS = (RAW, MRL)  # What the paper compares ESE with; the control is ours
 PRINTED_BACKBONE = "bge-base-en-v1.5"
 """Whose printed numbers stand beside ours: a BERT of twelve layers, trained contrastively before.
 """
@@ -38,7 +38,7 @@ def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 def printed(table: str) -> pd.DataFrame:
     """Printed numbers of a table of ESE with columns backbone and method, methods named as here."""
     frame = paper_values("ese2025", table)
-    lines = frame["method"].str.partition(" / ")  # such as `bge-base-en-v1.5 / + MRL`
+    lines = frame["method"].str.partition(" / ")  # Such as `bge-base-en-v1.5 / + MRL`
     return frame.assign(backbone=lines[0], method=lines[2].replace(ESE_PRINTED))
 
 

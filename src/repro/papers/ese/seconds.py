@@ -13,7 +13,7 @@ from repro.report.claims import record_of
 from repro.report.measurements import change, ratio
 from repro.report.verdict import Measurement
 
-MEAN = "mean over sizes"  # end of the setting of the ratios that are averaged over sizes
+MEAN = "mean over sizes"  # End of the setting of the ratios that are averaged over sizes
 PER_CENT = record_of("ESE-F6-1")["parts"][0]["margin"]
 """What counts as equal time: runs on one idle machine differ by several per cent."""
 

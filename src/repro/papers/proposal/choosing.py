@@ -25,7 +25,7 @@ NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = (
     "all of D",
 )
 LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED, RATIO)  # Rules that look at embeddings
-BLIND = (SIZE_ALONE, SHARE, HALF, ALL)  # controls
+BLIND = (SIZE_ALONE, SHARE, HALF, ALL)  # Controls
 TASK = "task left out"
 LEFT_OUT = (TASK, UNSEEN)
 """What a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor

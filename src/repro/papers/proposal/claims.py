@@ -16,7 +16,7 @@ from repro.report.judge import Facts, Rule, judge
 from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
 
-TASKS = ("stsb", "sickr", AVERAGE, "hotpotqa")  # in the order of tables and figures
+TASKS = ("stsb", "sickr", AVERAGE, "hotpotqa")  # In the order of tables and figures
 
 
 def surest(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:

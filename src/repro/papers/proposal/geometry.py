@@ -23,7 +23,7 @@ from repro.types import Array, InputError, unit_rows
 MOST_DIMS = 1 << 14  # dims up to which a uniformity is looked for
 # Gold score (of 5) from which on a pair counts as positive, as where SimCSE measures alignment
 MATCHING = 4.0
-ROUNDS = 8  # batches that every positive is in, at least
+ROUNDS = 8  # Batches that every positive is in, at least
 
 
 def setting_of(temperature: float, batch: int) -> str:
@@ -80,7 +80,7 @@ def uniformity_dim(uniformity: float) -> int | None:
 
     None if not even `MOST_DIMS` dimensions reach it.
     """
-    dims = range(1, MOST_DIMS + 1)  # the limit falls as the dimension grows
+    dims = range(1, MOST_DIMS + 1)  # The limit falls as the dimension grows
     found = bisect_left(dims, -uniformity, key=lambda dim: -theory.uniformity_limit(dim))
     return dims[found] if found < len(dims) else None
 

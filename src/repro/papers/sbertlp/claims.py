@@ -24,23 +24,23 @@ SUITES = {
     "table2": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
 }
 """The seven datasets of each table; only all seven have an average."""
-SHARING = "table1"  # whose sets share items: most pairs of STS-B are pairs of STS12 to STS16
+SHARING = "table1"  # Whose sets share items: most pairs of STS-B are pairs of STS12 to STS16
 METRICS = {"table1": "spearman", "table2": "accuracy"}
-INDICATORS = ("mi", "nmi", "ari", "purity")  # of Table 3
-SIZES = ("SBERTbase", "SBERTlarge")  # the paper's two systems, as the keys of rows
+INDICATORS = ("mi", "nmi", "ari", "purity")  # Of Table 3
+SIZES = ("SBERTbase", "SBERTlarge")  # The paper's two systems, as the keys of rows
 USE = "Universal Sentence Encoder"
 TRANSDUCTIVE, INDUCTIVE = "transductive", "inductive"
 """Fitted on the evaluated sentences, as in the paper, or on training sentences."""
-CHOSEN, ORACLE = "chosen on dev", "chosen on test"  # which scores picked neighbours and dims
-HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # setting that claims are judged in
-SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # of the mapped lines of Tables 2 and 3
+CHOSEN, ORACLE = "chosen on dev", "chosen on test"  # Which scores picked neighbours and dims
+HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # Setting that claims are judged in
+SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # Of the mapped lines of Tables 2 and 3
 # Of those of Table 1
 STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
-STS = ("stsb", "sickr")  # of the figures
+STS = ("stsb", "sickr")  # Of the figures
 RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
 """Setting of the rows of the sweep; method of the rows on the range of dims."""
-ON_DEV = "chosen on dev"  # beginning of the method of rows that compare the number that dev picks
+ON_DEV = "chosen on dev"  # Beginning of the method of rows that compare the number that dev picks
 STATISTICS = {"residual variance": "residual variance", "Procrustes": "Procrustes statistics"}
 """Metrics that are said to pick the number of neighbours, and what they are called."""
 
@@ -137,7 +137,7 @@ def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
     return ", ".join(map(str, own["backbone"].dropna().unique()))
 
 
-Scores = Mapping[str, Sequence[Estimate]]  # of every line, on all sets
+Scores = Mapping[str, Sequence[Estimate]]  # Of every line, on all sets
 
 
 def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str]) -> Scores:

@@ -29,7 +29,7 @@ SHARED_ROWS = dict.fromkeys(
     500,
 )
 """Of splits that the pages on Zhang et al. encode as well."""
-FOREIGN = "nli"  # training sentences of sets that have none: those SBERT learned from
+FOREIGN = "nli"  # Training sentences of sets that have none: those SBERT learned from
 FOREIGN_ROWS = 2_500
 """Pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows
 with the square.
@@ -39,10 +39,10 @@ NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
 """The smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs."""
-FEWEST = ((10, 100), (16, 64))  # those of generated sentences
+FEWEST = ((10, 100), (16, 64))  # Those of generated sentences
 # Systems that generated sentences are shown to
 SHOWN = ("glove", "bert_avg", "sbert_flow", "sbert", "minilm")
-CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
+CLEAR = 4  # Sentences per dim at least, where a choice made on one set is carried over to another
 
 
 def load_tasks(
@@ -100,7 +100,7 @@ def menu(source: str, mapped: Sequence[str]) -> list[str]:
     judges nobody, a few.
     """
     listed = [name for name in SYSTEMS if source != "microworld" or name in (*SHOWN, *mapped)]
-    return [*listed, *(name for name in mapped if name not in SYSTEMS)]  # folders
+    return [*listed, *(name for name in mapped if name not in SYSTEMS)]  # Folders
 
 
 def load_systems(
@@ -162,7 +162,7 @@ class Mapped:
 
     table: TextTable
     null: int  # null directions: parts of the neighbour graph that hang free
-    fitted: int  # distinct sentences that it was fitted on
+    fitted: int  # Distinct sentences that it was fitted on
 
     @property
     def dims(self) -> int:

@@ -28,7 +28,7 @@ from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
 from repro.types import Array, InputError
 
-K = 3  # votes, Section 4.4.1
+K = 3  # Votes, Section 4.4.1
 
 
 def sts_score(pairs: ScoredPairs) -> Callable[[TextTable, Sequence[int]], Array]:
@@ -249,7 +249,7 @@ def draw_gains(
                 **figures.look(i),
             )
         panel.set_title(fill(network, 60), loc="left", fontsize=figures.SMALLEST)
-        panel.margins(y=0.12)  # no diamond is cut
+        panel.margins(y=0.12)  # No diamond is cut
     figure.supylabel(ylabel, fontsize=12)
     said = [(titles or {}).get(name, figures.title_of(name)) for name in names]
     axes[-1].set_xticks(range(len(names)), said)

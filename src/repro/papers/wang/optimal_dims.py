@@ -25,7 +25,7 @@ PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5"
 """Figure 2's smallest dims that keep the best score."""
 SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
 
-Losses = Mapping[tuple[int, int], Estimate]  # from a dim to a narrower one
+Losses = Mapping[tuple[int, int], Estimate]  # From a dim to a narrower one
 
 
 def losses_of(rows: pd.DataFrame) -> Iterator[tuple[str, int, list[int], Losses]]:

@@ -11,10 +11,10 @@ from repro.report.measurements import ratio
 from repro.report.tables import paper_values
 from repro.report.verdict import Measurement
 
-OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
+OURS, PEER = "this package", "scikit-learn"  # Settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
 KERNEL = "KPCA"
-METHODS = ("PCA", "KPCA", "SVD", "Autoencoder", "GRP")  # in the order of the printed table
+METHODS = ("PCA", "KPCA", "SVD", "Autoencoder", "GRP")  # In the order of the printed table
 OPERATIONS = {
     "fit": ("training", "Training Time (s)"),
     "transform": ("inference", "Inference time (s)"),
@@ -99,7 +99,7 @@ def times(
     e = doublings((took[longer] / took[slowest]).dropna().to_dict())
     said = what.format(shorter=slowest)
     m = ratio(claim, e, said, null=1.0)  # The paper states an order; how many times is its machine
-    # of few rows kernel PCA is quicker than it should be: it can be found slow all the same, never
+    # Of few rows kernel PCA is quicker than it should be: it can be found slow all the same, never
     # fast
     fitted = rows.loc[rows["metric"] == "fit_seconds", "n_train"].min()
     slow = longer == KERNEL and m.low > 1

@@ -193,6 +193,6 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         # Far below, it would flatten the curves
         if len(floors) and 100 * floors.mean() > axes.get_ylim()[0] - 3:
             axes.axhline(100 * floors.mean(), color=GREY, linestyle="--", linewidth=1.0)
-        axes.get_lines()[0].set_markersize(7.5)  # kernel PCA often lies on PCA, the first
+        axes.get_lines()[0].set_markersize(7.5)  # Kernel PCA often lies on PCA, the first
     figure.alt += "; grey: full size and one per cent below it; dotted: half the dimensions"
     return figure
