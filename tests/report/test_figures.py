@@ -3,12 +3,13 @@ apart.
 """
 
 import re
-from itertools import product
+from itertools import pairwise, product
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
@@ -119,6 +120,28 @@ def test_no_letter_of_a_figure_is_smaller_than_nine_pixels_at_a_phones_width():
     for figure in drawn:
         size = min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text())
         assert size >= figures.SMALLEST and size * PHONE / (72 * figures.WIDTH) >= 9
+
+
+@pytest.mark.parametrize(
+    ("panels", "dims", "written"),
+    [
+        (1, (8, 16, 32, 64, 128, 138), [8, 16, 32, 64, 138]),
+        (3, (8, 16, 32, 64, 128, 138), [8, 16, 32, 64, 138]),
+        (3, (2, 3, 4, 5, 8, 300, 384, 768), [2, 4, 8, 768]),
+        (1, (5,), [5]),
+    ],
+)
+def test_sizes_that_are_near_on_their_axis_are_not_written_over_one_another(panels, dims, written):
+    shown = frame(("live",), ("stsb", "trec", "sickr")[:panels], dims)
+    figure = curves(shown, color="method", panel="dataset")
+    figure.svg()
+    for axes in filter(Axes.get_visible, figure.axes):
+        labels = axes.get_xticklabels()
+        assert [int(label.get_text()) for label in labels] == written
+        boxes = [label.get_window_extent() for label in labels]
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+        ticks = {*axes.get_xticks(), *axes.get_xticks(minor=True)}
+        assert ticks == set(dims), "every size has a tick"
 
 
 def test_text_can_be_read_on_white_and_on_dark():

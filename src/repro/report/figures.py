@@ -16,6 +16,7 @@ from math import ceil
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -24,7 +25,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from repro import paths
 from repro.report.tables import DATASETS, Shown, nothing
-from repro.types import InputError
+from repro.types import Array, InputError
 
 P = ParamSpec("P")
 STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
@@ -220,26 +221,39 @@ def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True
     dims = sorted({int(dim) for dim in dims})
     if not dims:  # A panel without a curve, such as a setting in which nothing could be fitted
         return
-    written = thin([len(str(dim)) for dim in dims], room)
+    margin = 1.3
+    places = np.log(dims) - np.log(dims[0])
+    inches = room * places / (places[-1] + 2 * np.log(margin))
+    written = thin([str(dim) for dim in dims], inches)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator([dims[i] for i in written]))
     axes.set_xticklabels([str(dims[i]) for i in written])
     axes.xaxis.set_minor_locator(FixedLocator(dims) if len(written) < len(dims) else NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(visible=False, axis="x", which="minor")
-    axes.set_xlim(dims[0] / 1.3, dims[-1] * 1.3)
+    axes.set_xlim(dims[0] / margin, dims[-1] * margin)
     if label:
         axes.set_xlabel("dimensions")
 
 
-def thin(lengths: Sequence[int], room: float) -> list[int]:
-    """Positions of labels of so many characters that fit in inches: every first, second, third …,
-    the last always.
+def thin(labels: Sequence[str], inches: Array) -> list[int]:
+    """Positions of the labels that can be written side by side, from left to right: the last
+    always, and to its left each that clears the one written before it.
+
+    Args:
+        labels: the texts, each centred under its tick.
+        inches: where the ticks lie along the axis, ascending.
     """
-    # 0.105 inches is a digit of 11.5-point DejaVu Sans; one digit's width keeps neighbours apart.
-    fit = max(2, int(room / (0.105 * (max(lengths) + 1))))
-    step = max(1, -(-len(lengths) // fit))
-    return sorted(range(len(lengths) - 1, -1, -step))
+    digit = 0.105  # inches, of 11.5-point DejaVu Sans
+    last = len(labels) - 1
+    written = [last]
+    for i in range(last - 1, -1, -1):
+        right = written[-1]
+        halves = (len(labels[i]) + len(labels[right])) / 2
+        # One digit's width keeps neighbours apart.
+        if inches[right] - inches[i] >= digit * (halves + 1):
+            written.append(i)
+    return written[::-1]
 
 
 TITLES = {"hotpotqa": "HotpotQA", **{name: title for title, name in DATASETS.items()}}
