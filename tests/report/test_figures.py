@@ -17,7 +17,7 @@ from repro.report import figures
 from repro.report.curves import curves, points
 from repro.report.whiskers import whiskers
 
-PHONE = 374  # pixels that a figure has on a screen of 390
+PHONE = 374  # Pixels that a figure has on a screen of 390
 
 
 def frame(

@@ -244,7 +244,7 @@ def thin(labels: Sequence[str], inches: Array) -> list[int]:
         labels: the texts, each centred under its tick.
         inches: where the ticks lie along the axis, ascending.
     """
-    digit = 0.105  # inches, of 11.5-point DejaVu Sans
+    digit = 0.105  # Inches, of 11.5-point DejaVu Sans
     last = len(labels) - 1
     written = [last]
     for i in range(last - 1, -1, -1):
