@@ -33,8 +33,8 @@ from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, unit_rows
 
-QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
-SPECTRA = {"svd": "pca", "random": "grp"}  # methods that the spectrum predicts under another's name
+QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # Sample on which neighbours are compared
+SPECTRA = {"svd": "pca", "random": "grp"}  # Methods that the spectrum predicts under another's name
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Judgement:
     candidates: tuple[Candidate, ...]
     answer: Candidate | None  # None: nothing below the full size passes
     full_dim: int
-    rows: int  # that maps were fitted on
+    rows: int  # That maps were fitted on
     retain: float
     metric: str | None  # None: the answer is a prediction
     items: int
-    reference: float  # full-size score; NaN without labels
-    confidence: float  # how often each bound holds, so that all walks together err with 5 % at most
-    ratio: float  # participation ratio of the rows
-    deployment: Deployment | None  # the answer, fitted on all rows
+    reference: float  # Full-size score; NaN without labels
+    confidence: float  # How often each bound holds, so that all walks together err with 5 % at most
+    ratio: float  # Participation ratio of the rows
+    deployment: Deployment | None  # The answer, fitted on all rows
     notes: tuple[str, ...]
 
     def shares_of(self, layer: int | None) -> pd.DataFrame | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
 """All that an advice leaves in its folder, if it has an answer."""
-LOCK = ".advice.lock"  # held in that folder while they are written
+LOCK = ".advice.lock"  # Held in that folder while they are written
 BESIDES = ("embeddings", "queries", "labels", "output", "fail_if_kept")
 """Fields of a request that are no options of functions, but arguments or of the command alone."""
 CHECKED = ("pairs", "qrels", "sample", "seed", "column", "columns", "queries_column")
@@ -48,7 +48,7 @@ class Advice:
     deployment: "Deployment | None" = None
     note: Mapping[str, Any] = field(default_factory=dict)
     """What `reducer.json` says beside the map."""
-    pasted: str = ""  # what to give the store; empty without one
+    pasted: str = ""  # What to give the store; empty without one
 
     def __str__(self) -> str:
         from dimadvise.findings import explanation
@@ -134,8 +134,8 @@ class Check:
     what: str  # recall@10, or the share that is kept of a score
     promised: float
     measured: "Interval"
-    tail: float  # share of queries that find less than half of their ten; NaN of a score
-    about: str  # whom it was measured on, in words
+    tail: float  # Share of queries that find less than half of their ten; NaN of a score
+    about: str  # Whom it was measured on, in words
 
     @property
     def verdict(self) -> str:

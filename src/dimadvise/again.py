@@ -18,7 +18,7 @@ from repro.evaluation.stats import Interval
 from repro.seeding import make_rng
 from repro.types import InputError
 
-SURE = 0.975  # of a share's lower bound: as sure as the lower end of an interval of 95 %
+SURE = 0.975  # Of a share's lower bound: as sure as the lower end of an interval of 95 %
 
 
 class Stored(Shortened):
@@ -28,7 +28,7 @@ class Stored(Shortened):
         self.deployment, self.vectors = deployment, vectors
         self.sizes = [vectors.shape[1], deployment.transform.dim]
         self.last: tuple[Rows, bool] = np.zeros(0, np.int64), False
-        self.blocks: list[Block] = []  # of the rows that were asked for last
+        self.blocks: list[Block] = []  # Of the rows that were asked for last
 
     def at_sizes(self, rows: Rows, split: Split = (), *, asked: bool = False) -> Iterator[Block]:
         """Rows (m,) of full size, then as they are stored, or `asked` for."""

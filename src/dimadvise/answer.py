@@ -187,7 +187,7 @@ def _judged(task: Task) -> Judgement:
     if request.store:
         held = levels_of(request.store)
         if not request.levels and "int8" not in held and "float16" in held:
-            levels.append("float16")  # loses least of what a store without a byte can save
+            levels.append("float16")  # Loses least of what a store without a byte can save
         levels = list(dict.fromkeys(level for level in levels if level in held)) or held
         sizes = dims or default_sizes(last.shape[1])
         dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))

@@ -39,7 +39,7 @@ from repro.writing import replacing, writable_folder, write_text
 MANIFEST = "vectors.json"
 OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")
 """Names of all files of shards, and of no others."""
-FORMAT = 3  # of the manifest
+FORMAT = 3  # Of the manifest
 AGREEING = ("format", "dim", "level", "compared", "rows_per_shard", "column", "advice")
 """What a run that goes on has in common with the one before."""
 

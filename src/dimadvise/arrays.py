@@ -24,7 +24,7 @@ from dimadvise.files import (
 from repro.types import InputError
 
 OBJECTS = "holds Python objects: save plain numbers, np.save(path, X)"
-IDS = "iuU"  # numpy's letters for what names a row: whole numbers and texts
+IDS = "iuU"  # Numpy's letters for what names a row: whole numbers and texts
 TENSORS = {
     "F64": "<f8",
     "F32": "<f4",

@@ -26,7 +26,7 @@ CAREFUL = 100
 than promised.
 """
 
-MANY = 20  # items that got worse, from which on their number is as good as normally distributed
+MANY = 20  # Items that got worse, from which on their number is as good as normally distributed
 
 
 class NoShareError(InputError):
@@ -146,11 +146,11 @@ def _covariances(values: Floats, links: NDArray[Any]) -> list[Floats]:
     at = csr_matrix(
         (np.ones(numbers.size), (np.repeat(np.arange(n), numbers.shape[1]), numbers.ravel()))
     )
-    at.data[:] = 1  # an item of one row twice rests on one row
+    at.data[:] = 1  # An item of one row twice rests on one row
     if at.sum(0).max() < 2:
         return [own]
     of_rows = np.asarray(at.T @ values.T).T  # (P, rows)
-    counted = np.asarray(at.sum(1)).ravel() - 1  # an item meets itself in each of its rows
+    counted = np.asarray(at.sum(1)).ravel() - 1  # An item meets itself in each of its rows
     return [own, (of_rows @ of_rows.T - (values * counted) @ values.T) / (n * (n - 1))]
 
 

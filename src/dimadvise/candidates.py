@@ -29,8 +29,8 @@ class Candidate:
     """Share of a score that is expected to be kept, by the rule that was nearest to labels for this
     method.
     """
-    share: float = math.nan  # share of the full-size score; NaN without labels
-    low: float = math.nan  # lower bound of the share
+    share: float = math.nan  # Share of the full-size score; NaN without labels
+    low: float = math.nan  # Lower bound of the share
     level: str = "float32"
 
     @property
@@ -98,7 +98,7 @@ def why_none(
         return (
             f"no size below {full} keeps {100 * retain:g} % of the score: these dimensions are used"
         )
-    # the bound's distance from the share shrinks with the square root of the number of items
+    # The bound's distance from the share shrinks with the square root of the number of items
     best = max(close, key=lambda c: (c.share - retain) / max(c.share - c.low, 1e-12))
     needed = evidence.items * ((best.share - best.low) / (best.share - retain)) ** 2
     return (

@@ -19,13 +19,13 @@ from repro.evaluation.quantise import (
 from repro.types import InputError, one_of, unit_rows
 
 Vectors: TypeAlias = NDArray[np.float32]
-SIGN = np.uint8(128)  # the bit by which a code from 0 to 255 and one from -128 differ
+SIGN = np.uint8(128)  # The bit by which a code from 0 to 255 and one from -128 differ
 SIMILARITIES = ("cosine", "ip", "l2")
-PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
+PRODUCT = "pq"  # A level of product quantisation is this and its bytes, such as pq48
 LLOYD = "lloyd"
 """A level of as many values as its bits tell, which suit a normal distribution (Max, 1960)."""
-CACHED = 256  # rows that a processor keeps at hand while it compares them with values
-CELLS = 2  # of a table, for each value
+CACHED = 256  # Rows that a processor keeps at hand while it compares them with values
+CELLS = 2  # Of a table, for each value
 MENU = (*BITS, *(f"{LLOYD}{bits}" for bits in (7, 6, 5, 4, 3, 2)), PRODUCT)
 """Levels that may be asked for; one of product codes stands for all of them."""
 
@@ -41,7 +41,7 @@ class Deployment:
     """Of stored vectors with queries: cosine, inner product (ip), or Euclidean distance (l2)."""
     level: str = "float32"
     """Bits of each number, a key of `BITS`; or `lloyd` and its bits, or `pq` and its bytes."""
-    codebook: Codebook | None = None  # of a level of `BITS`; None where numbers stay floats
+    codebook: Codebook | None = None  # Of a level of `BITS`; None where numbers stay floats
     centroids: Vectors | None = None
     """What each code of a part of a row stands for (`centroid_shape`), of all other levels."""
     rerank: int = 0

@@ -9,9 +9,9 @@ from repro.types import InputError
 
 NAMING = ("id", "ids", "_id", "uuid", "doc_id", "docid", "document_id", "custom_id", "key")
 """Columns and arrays, in any case, of which the first that is there names the rows."""
-SPREAD = 8  # columns of numbers from which on they look like the numbers of one vector
+SPREAD = 8  # Columns of numbers from which on they look like the numbers of one vector
 TENSOR = "a tensor of shape"
-LISTED = 12  # columns that a message lists, at most
+LISTED = 12  # Columns that a message lists, at most
 
 
 def naming(columns: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from repro.terminal import say
 from repro.types import InputError
 from repro.writing import writable_folder
 
-KEPT = 3  # how a job ends that was to fail if vectors are kept as they are
+KEPT = 3  # How a job ends that was to fail if vectors are kept as they are
 
 
 def advise(request: Request) -> int:

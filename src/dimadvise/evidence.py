@@ -33,12 +33,12 @@ from repro.evaluation.retrieve import retrieve
 from repro.evaluation.sts import prefix_cosines
 from repro.types import Array, InputError, check_same_length
 
-FEWEST = 30  # items below which no interval is worth printing
+FEWEST = 30  # Items below which no interval is worth printing
 LEARNT = (FOLDS / (FOLDS - 1)) ** 0.5
 """How much more than their items scores of a classifier vary: what it learnt varies too, and folds
 learn much alike.
 """
-CHOOSING = 500  # rows that are enough to choose a penalty by
+CHOOSING = 500  # Rows that are enough to choose a penalty by
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each halving by rows that are not judged."""
 
@@ -52,8 +52,8 @@ class Evidence(ABC):
     """Maps that are tried unless told otherwise."""
     levels: ClassVar[tuple[str, ...]] = ("int8", "lloyd5", "lloyd4", "lloyd3", "binary")
     """Fewer bits that are, too."""
-    parts: ClassVar[int] = 3  # sizes that are, to each halving
-    items: int = field(init=False)  # how many items are judged
+    parts: ClassVar[int] = 3  # Sizes that are, to each halving
+    items: int = field(init=False)  # How many items are judged
 
     @property
     def unfitted(self) -> Rows:

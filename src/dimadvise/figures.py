@@ -26,7 +26,7 @@ DOTTED: dict[str, Any] = {
     "color": GREY,
     "linestyle": ":",
     "linewidth": 1.2,
-}  # a line at what is asked for
+}  # A line at what is asked for
 
 
 def option_table(options: pd.DataFrame) -> pd.DataFrame:
@@ -142,7 +142,7 @@ def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
         _draw_line(panel, line["bytes"], 100 * line["share"], band, style)
     if target is not None:
         panel.axhline(100 * target, **DOTTED)
-    panel.set_ylim(bottom=max(panel.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
+    panel.set_ylim(bottom=max(panel.get_ylim()[0], 0))  # A share below nothing is as bad as nothing
     panel.set_ylabel("score kept, %")
     _bytes_axis(panel, shares["bytes"], room=WIDTH - 0.9)
     add_legend(figure, series_handles(names))

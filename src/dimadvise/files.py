@@ -22,16 +22,16 @@ from repro.types import LARGEST, InputError, check_dim, check_range, plain_array
 
 Rows: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = NDArray[np.float32]
-BLOCK = 2**24  # numbers in a block unless told otherwise: 64 MB
-GAP = 2**18  # bytes between two rows that are read with them rather than sought anew
-STRETCH = 64  # so many gaps at most are read at once: 16 MB
-NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
+BLOCK = 2**24  # Numbers in a block unless told otherwise: 64 MB
+GAP = 2**18  # Bytes between two rows that are read with them rather than sought anew
+STRETCH = 64  # So many gaps at most are read at once: 16 MB
+NUMBERS = "fiu"  # Numpy's letters for floats and whole numbers
 SMALLEST = 1e-12
 """Of a row's numbers the least largest modulus that has a length: `unit_rows` divides by no less.
 """
-WIDEST = 2**31 - 1  # bytes of a row, at most: numpy makes no larger record
+WIDEST = 2**31 - 1  # Bytes of a row, at most: numpy makes no larger record
 SMALL_AND_GREEDY = "a small file that asks for so much is damaged"
-JSON_NUMBERS = "JSON numbers"  # the kind of numbers that are written out
+JSON_NUMBERS = "JSON numbers"  # The kind of numbers that are written out
 Name: TypeAlias = int | str | None
 MAPS = ("reducer.safetensors", "codes.safetensors")
 """Files of tensors that an advice leaves in a folder, which are no vectors."""
@@ -94,12 +94,12 @@ class Vectors(ABC):
     InputError with its row.
     """
 
-    name: str  # of the file, in messages
+    name: str  # Of the file, in messages
     shape: tuple[int, int]
-    kind: str  # of its numbers, such as float16
-    id_column: str = ""  # that names the rows, where there is one
-    unread_ids: str = ""  # another by such a name, of values that are no ids here
-    files: Sequence[str] = ()  # names of those that hold the rows, where there are several
+    kind: str  # Of its numbers, such as float16
+    id_column: str = ""  # That names the rows, where there is one
+    unread_ids: str = ""  # Another by such a name, of values that are no ids here
+    files: Sequence[str] = ()  # Names of those that hold the rows, where there are several
 
     def take(self, rows: Any) -> Block:
         """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D)
@@ -200,7 +200,7 @@ class Matrix(Vectors):
         return list(self.named[start:stop])
 
     def _take(self, rows: Rows) -> Any:
-        whole = rows[-1] - rows[0] + 1 == len(rows)  # a view where it can be one
+        whole = rows[-1] - rows[0] + 1 == len(rows)  # A view where it can be one
         return self.X[rows[0] : rows[-1] + 1] if whole else self.X[rows]
 
 
@@ -252,7 +252,7 @@ class Records(Vectors):
                     )
                 records[start:end] = found[rows[start:end] - first]
         numbers = records["row"]
-        if self.kind == "bfloat16":  # the upper half of a float32
+        if self.kind == "bfloat16":  # The upper half of a float32
             return (numbers.astype(np.uint32) << 16).view(np.float32)
         return numbers
 

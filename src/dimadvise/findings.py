@@ -21,8 +21,8 @@ MEANS = {
     "opq": "turned for product codes",
 }
 """Methods in a reader's words."""
-COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
-TIED = 0.01  # recall that near ties must bring before it is told
+COUNTS = (1_000_000, 1_000_000_000)  # Stored vectors whose memory is told
+TIED = 0.01  # Recall that near ties must bring before it is told
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,25 @@ class Findings:
     there are labels: method, dim, level, share of the score at full size, and its lower bound, low.
     """
 
-    source: str  # what the vectors are, in words, such as their file
+    source: str  # What the vectors are, in words, such as their file
     rows: int
     full_dim: int
-    kind: str  # of the numbers in the file, such as float16
-    similarity: str  # cosine, ip or l2
-    target: tuple[str, float]  # what was asked for: recall, retain or bytes, and how much of it
+    kind: str  # Of the numbers in the file, such as float16
+    similarity: str  # Cosine, ip or l2
+    target: tuple[str, float]  # What was asked for: recall, retain or bytes, and how much of it
     options: pd.DataFrame
-    notes: Sequence[str] = ()  # what is odd about the vectors, and what to do about it
-    measured: Sequence[str] = ()  # how it was measured
+    notes: Sequence[str] = ()  # What is odd about the vectors, and what to do about it
+    measured: Sequence[str] = ()  # How it was measured
     shares: pd.DataFrame | None = None
-    metric: str | None = None  # of the labels' score
+    metric: str | None = None  # Of the labels' score
     # What is expected of a score where nothing measures it, with its error
     predicted: Sequence[str] = ()
     other_row: int | None = None
     """Of the option that is best with re-scoring by the full vectors, or without where the answer
     is with it; None where there is none, or labels chose.
     """
-    searched: int = 0  # rows among which recall was measured
-    total: int = 0  # rows to which it is projected; 0 are those that there are
+    searched: int = 0  # Rows among which recall was measured
+    total: int = 0  # Rows to which it is projected; 0 are those that there are
 
     @property
     def other(self) -> Any:
@@ -112,7 +112,7 @@ def sentence(found: Findings, chosen: Any) -> str:
     said = f"Store {in_words(chosen, found.full_dim)}: {before}. "
     share = _share_of(found, chosen)
     if what != "recall" and share is not None:
-        # of its own bound, for which it was picked, less can be said than of what was asked for
+        # Of its own bound, for which it was picked, less can be said than of what was asked for
         bound = ""
         if what == "retain" and not np.isnan(share["low"]):
             bound = f", with 95 % confidence at least {100 * wanted:g} %"

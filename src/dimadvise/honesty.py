@@ -11,15 +11,15 @@ from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import Moments, unchanged
 from repro.types import Array, InputError
 
-ROWS_PER_DIM = 2  # rows per dimension below which components follow chance
-STILL = 1e-3  # deviation of a column, as a share of the usual one, below which it says nothing
+ROWS_PER_DIM = 2  # Rows per dimension below which components follow chance
+STILL = 1e-3  # Deviation of a column, as a share of the usual one, below which it says nothing
 REPEATS, LENGTHS, SHARED, APART, SPLIT, DRIFT, MARGIN = 0.01, 0.01, 0.3, 0.1, 0.8, 0.05, 0.1
 """Shares and differences from which it is said: rows that repeat, spread of lengths, the mean in
 squared lengths, the distance of queries, two groups, parts of a file that differ, and what first
 columns find more than last ones.
 """
-FEWEST = 100  # rows from which on bits can be told from numbers
-PROBED = 2_000  # rows by which packed bits are known, at most
+FEWEST = 100  # Rows from which on bits can be told from numbers
+PROBED = 2_000  # Rows by which packed bits are known, at most
 BALANCED, EVEN, SHARED_BY_BITS = 0.1, 0.8, 0.04
 """Of packed bytes: bits that each place says at least, the first as a share of the last at least,
 and bits that the first two places say of each other at most; in rounded embeddings they say 0.3 and
@@ -128,7 +128,7 @@ def _populations(X: Block) -> Iterator[str]:
     between = (
         sum(len(part) * float(np.square(centred[part].mean(0)).sum()) for part in tenths) / total
     )
-    between -= (len(tenths) - 1) / len(X)  # what chance gives
+    between -= (len(tenths) - 1) / len(X)  # What chance gives
     if between > DRIFT:
         yield (
             f"Parts of the file differ: {100 * between:.0f} % of the variance lies "
@@ -136,7 +136,7 @@ def _populations(X: Block) -> Iterator[str]:
             "several populations that are searched apart, advise on each by itself."
         )
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
-    for _ in range(20):  # the first component, by powers
+    for _ in range(20):  # The first component, by powers
         weights = centred.T @ (centred @ weights)
         weights /= np.linalg.norm(weights)
     share, smaller = split_share(np.sort(centred @ weights))
@@ -237,7 +237,7 @@ def looks_packed(X: Block) -> bool:
     some value, the first bit tells the second; of numbers that are mostly small, it says little.
     """
     whole = X.astype(np.int16).astype(np.uint8)
-    bits = np.unpackbits(whole, axis=1).reshape(*X.shape, 8)  # first the bit that weighs most
+    bits = np.unpackbits(whole, axis=1).reshape(*X.shape, 8)  # First the bit that weighs most
     said = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
     first, second = bits[:, :, 0], bits[:, :, 1]
     both = [((first == a) & (second == b)).mean(axis=0) for a in (0, 1) for b in (0, 1)]

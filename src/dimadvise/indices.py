@@ -59,7 +59,7 @@ def _steps(faiss: Any, deployment: Deployment) -> list[Any]:
     steps.append(_linear(faiss, transform.matrix, transform.bias))
     if deployment.similarity == "cosine":
         steps.append(faiss.NormalizationTransform(transform.dim))
-    if deployment.level == "binary":  # whole bytes: numbers that are always 0 fill the last one up
+    if deployment.level == "binary":  # Whole bytes: numbers that are always 0 fill the last one up
         assert deployment.codebook is not None
         matrix = np.eye(transform.dim, 8 * deployment.bytes, dtype=np.float32)
         steps.append(_linear(faiss, matrix, -deployment.codebook.offset @ matrix))

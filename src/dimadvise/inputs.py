@@ -28,8 +28,8 @@ class Case:
 
     versions: dict[int | None, Vectors]
     evidence: Evidence | None
-    source: str  # where it comes from, in words
-    asked: Vectors | None = None  # queries by which recall is measured, if rows do not ask
+    source: str  # Where it comes from, in words
+    asked: Vectors | None = None  # Queries by which recall is measured, if rows do not ask
     origin: Mapping[str, Any] = field(default_factory=dict)
     """What an export of the encoder has to know."""
 
@@ -92,7 +92,7 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
 def _opened(source: Any, column: str, name: str) -> Vectors:
     if isinstance(source, str | Path):
         return open_vectors(Path(source), column)
-    there = [str(each) for each in getattr(source, "columns", ())]  # of a data frame
+    there = [str(each) for each in getattr(source, "columns", ())]  # Of a data frame
     if ids := naming(there):
         wanted = f"leave it out, {name}.drop(columns={ids!r})"
         raise InputError(f"column {ids!r} of {name} names rows, and is no number of them: {wanted}")

@@ -16,16 +16,16 @@ from repro.manifests import sha256
 from repro.types import InputError
 
 __all__ = ["Batch", "batches", "read"]
-ROWS = 10_000  # of a batch, at most
+ROWS = 10_000  # Of a batch, at most
 
 
 class Batch(NamedTuple):
     """Rows as they are stored, and what names them."""
 
-    rows: range  # their numbers among all
-    ids: list[Name]  # those that the vectors had, or else their numbers
+    rows: range  # Their numbers among all
+    ids: list[Name]  # Those that the vectors had, or else their numbers
     codes: Codes  # (b, …) of the type that the advice names
-    full: Block | None  # the vectors they were made from (b, D), where they are asked for
+    full: Block | None  # The vectors they were made from (b, D), where they are asked for
 
 
 def batches(folder: Path | str, *, full: bool = False) -> Iterator[Batch]:

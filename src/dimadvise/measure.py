@@ -30,9 +30,9 @@ from dimadvise.ways import CHUNK, Way, Ways, has_faiss
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
 
-SCREENED = 5_000  # rows of the screening, at most
-SEARCHED = 100  # rows from which on it is read how recall falls
-DEPTH = 4  # re-scoring that is measured unless told otherwise
+SCREENED = 5_000  # Rows of the screening, at most
+SEARCHED = 100  # Rows from which on it is read how recall falls
+DEPTH = 4  # Re-scoring that is measured unless told otherwise
 # Parts of the rows searched after which recall is read, to see how it falls as rows are added
 STOPS = (16, 4, 1)
 
@@ -49,12 +49,12 @@ class Survey:
     """
 
     options: pd.DataFrame
-    ways: tuple[Deployment, ...]  # the full vectors first
-    corpus: int  # rows searched
+    ways: tuple[Deployment, ...]  # The full vectors first
+    corpus: int  # Rows searched
     queries: int
-    fitted: int  # rows that maps were fitted on
-    measured: tuple[str, ...]  # how, in sentences
-    notes: tuple[str, ...]  # what is odd about the vectors
+    fitted: int  # Rows that maps were fitted on
+    measured: tuple[str, ...]  # How, in sentences
+    notes: tuple[str, ...]  # What is odd about the vectors
 
 
 def survey(

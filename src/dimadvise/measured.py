@@ -25,7 +25,7 @@ FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")
 ASSET = ASSETS / "advise_error.json"
 SPECTRUM, CALIBRATED, HALF = "spectrum", "calibrated", "half of D"
 """The rules that an answer may rest on, and the one that looks at no embedding."""
-NEAR = 0.8  # share of the ten that ways kept of which the error of projections is told
+NEAR = 0.8  # Share of the ten that ways kept of which the error of projections is told
 UNSEEN = "task and encoder left out"
 """What a rule had not seen when its errors were measured: as little as it has seen of a user's
 embeddings.
@@ -60,9 +60,9 @@ class RuleError:
     rule: str
     target: float
     cases: int
-    log2_median: float  # of |log₂(predicted size / size by labels)|
+    log2_median: float  # Of |log₂(predicted size / size by labels)|
     log2_worst: float
-    target_met: float  # share of cases in which the size named kept the target
+    target_met: float  # Share of cases in which the size named kept the target
     # Mean |predicted share − measured share| over sizes; None for a rule that names a size only
     curve: float | None
 
@@ -73,8 +73,8 @@ class GrowthError:
 
     encoder: str
     ways: int
-    fitted: int  # vectors of the largest collection that the law saw
-    judged: int  # vectors of the one that it was judged by
+    fitted: int  # Vectors of the largest collection that the law saw
+    judged: int  # Vectors of the one that it was judged by
     rms: float
     largest: float
 
@@ -97,7 +97,7 @@ class Measured:
     data_source: str
     commit: str
     date: str
-    rules: Mapping[str, str]  # reducer to the rule that predicts for it
+    rules: Mapping[str, str]  # Reducer to the rule that predicts for it
     calibrations: Mapping[str, Calibration]
     errors: tuple[RuleError, ...]
     growth: GrowthError

@@ -11,9 +11,9 @@ from dimadvise.files import Block, Rows, Vectors, row_keys
 from dimadvise.search import Places
 from repro.types import InputError
 
-FITTED = 50_000  # rows that maps are fitted on, at most
-SCREENING, QUERIES = 200, 1_000  # queries of the screening and of the measurement, at most
-FEWEST = 100  # rows below which nothing is worth measuring
+FITTED = 50_000  # Rows that maps are fitted on, at most
+SCREENING, QUERIES = 200, 1_000  # Queries of the screening and of the measurement, at most
+FEWEST = 100  # Rows below which nothing is worth measuring
 
 
 def check_differ(X: Block, count: int) -> None:

@@ -18,7 +18,7 @@ ALIKE = 3e-3
 """Share of the spread of a query's scores, from its nearest to the last that is kept, within which
 a document is as near as the tenth.
 """
-LOST = 0.5  # share of its neighbours that a query must find, or it is counted apart
+LOST = 0.5  # Share of its neighbours that a query must find, or it is counted apart
 
 
 def tabulate(

@@ -15,7 +15,7 @@ from repro.types import DataSource, InputError
 
 # What may be asked for, and how much of it by default
 TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}
-DEEPEST = 50  # times as many candidates as are wanted, at most
+DEEPEST = 50  # Times as many candidates as are wanted, at most
 Method = Annotated[str, Menu("dimadvise.ways", "WAYS")]
 Level = Annotated[str, Menu("dimadvise.coding", "MENU")]
 Similarity = Annotated[str, Menu("dimadvise.coding", "SIMILARITIES")]

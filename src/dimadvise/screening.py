@@ -20,12 +20,12 @@ from repro.types import check_dim
 
 # Of the ways that are measured anew, each takes at most so many times the bytes of the one before
 THINNED = 0.75
-FINE = 0.95  # so many times where they come near to what is asked for
+FINE = 0.95  # So many times where they come near to what is asked for
 ABOUT = {"recall": (-0.01, 0.08), "bytes": (-0.2, 0.0)}
 """How near, as a difference in recall and as a share of the bytes. Recall is screened among few
 rows, and falls as more are searched.
 """
-FALL = 0.4  # of what may be missed, so much is allowed for that
+FALL = 0.4  # Of what may be missed, so much is allowed for that
 MOVED, CLOSE, SURE, FINEST = 0.08, 0.01, 0.8, 3
 """Recall that a way may gain where many rows are re-ranked, not the few of the screening, and that
 is no loss; what spares so much of what may be missed is sure to do; so many ways at most are
@@ -36,7 +36,7 @@ NEARLY, CUTS = 1.4, 6
 how many parts.
 """
 
-Aim: TypeAlias = tuple[str, float]  # recall or bytes, and how much of it
+Aim: TypeAlias = tuple[str, float]  # Recall or bytes, and how much of it
 
 
 def worth_measuring(

@@ -111,7 +111,7 @@ def searched(
         stops: numbers of documents, ascending.
     """
     asked = [way.queries(Q) for way in ways]
-    # distances do not change if all is moved: about the mean of the queries numbers and rounding
+    # Distances do not change if all is moved: about the mean of the queries numbers and rounding
     # errors are small
     distant = [way.similarity == "l2" and way.level != "binary" for way in ways]
     centres = [q.mean(0) for q in asked]
@@ -148,7 +148,7 @@ def ranks(wanted: Places, found: Places) -> Places:
     not among them.
     """
     stride = int(max(wanted.max(), found.max())) + 2
-    shift = stride * np.arange(len(found))[:, None]  # no two queries share a number
+    shift = stride * np.arange(len(found))[:, None]  # No two queries share a number
     order = np.argsort(found, axis=1)
     flat = (np.take_along_axis(found, order, 1) + shift).ravel()
     at = np.minimum(np.searchsorted(flat, wanted + shift), flat.size - 1)

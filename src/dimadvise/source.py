@@ -48,8 +48,8 @@ class Shard:
 class Source:
     """Vectors as they were when they were opened, and where they came from."""
 
-    path: Path  # that they lie at, links followed
-    given: Path  # by which they are read, maybe a link that is turned elsewhere meanwhile
+    path: Path  # That they lie at, links followed
+    given: Path  # By which they are read, maybe a link that is turned elsewhere meanwhile
     vectors: Vectors
     files: tuple["Stamp", ...]
 
@@ -93,8 +93,8 @@ class Stamp(NamedTuple):
     """What tells a file from another by its name, and from itself after it was written to."""
 
     name: str
-    number: int  # of the file, whatever link leads to it
-    size: int  # in bytes
+    number: int  # Of the file, whatever link leads to it
+    size: int  # In bytes
     mtime_ns: int
 
 

@@ -15,8 +15,8 @@ from repro.types import InputError, one_of
 STORES: dict[str, Any] = tomllib.loads(
     (files("dimadvise") / "stores.toml").read_text(encoding="utf-8")
 )
-NEAREST = 10  # that a query of what is pasted wants
-LOADER = "def nearest(q)"  # in Python that loads a store and asks it
+NEAREST = 10  # That a query of what is pasted wants
+LOADER = "def nearest(q)"  # In Python that loads a store and asks it
 
 
 def levels_of(store: str, asked: Sequence[str] = ()) -> list[str]:

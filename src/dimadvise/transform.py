@@ -85,7 +85,7 @@ class Transform:
             )
         if self.unit:
             X = unit_rows(X)
-        if self.method == "truncate":  # the product with parts of the identity, without its cost
+        if self.method == "truncate":  # The product with parts of the identity, without its cost
             return np.ascontiguousarray(X[:, : self.dim])
         return np.asarray(X @ self.matrix + self.bias, np.float32)
 
@@ -93,7 +93,7 @@ class Transform:
         """The same method at a smaller size, without fitting it again."""
         check_dim(dim, limit=self.dim)
         one_of(self.method, NESTED, "method whose maps are nested")
-        # a random projection keeps lengths on average at every size
+        # A random projection keeps lengths on average at every size
         longer = np.float32(np.sqrt(self.dim / dim) if self.method == "random" else 1)
         matrix = np.ascontiguousarray(self.matrix[:, :dim]) * longer
         return Transform(self.method, dim, matrix, self.bias[:dim] * longer, self.unit)
@@ -122,8 +122,8 @@ def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
         if unit:
             X = unit_rows(X)
         mean = X.mean(0, dtype=np.float64)
-        centred = X - mean.astype(np.float32)  # products of small numbers: single precision does
-        left = centred.mean(0, dtype=np.float64)  # what rounding the mean has left
+        centred = X - mean.astype(np.float32)  # Products of small numbers: single precision does
+        left = centred.mean(0, dtype=np.float64)  # What rounding the mean has left
         scatter = (centred.T @ centred).astype(np.float64) - len(X) * np.outer(left, left)
         part = Moments(len(X), mean, scatter)
         found = part if found is None else found + part
@@ -217,7 +217,7 @@ def _turn(dim: int, seed: int) -> Floats:
     """An orthogonal matrix (dim, dim), any as likely as any other."""
     normal = make_rng(seed, "rotation", dim).standard_normal((dim, dim))
     turn, upper = np.linalg.qr(normal)
-    turn *= np.sign(np.diag(upper))  # with these signs all turns are as likely
+    turn *= np.sign(np.diag(upper))  # With these signs all turns are as likely
     return turn
 
 

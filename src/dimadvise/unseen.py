@@ -18,8 +18,8 @@ from repro.seeding import make_rng
 Coder: TypeAlias = Callable[[Block], Any]
 Split: TypeAlias = tuple[int, ...]
 """Folds that a map has not seen; none is the map that is fitted on all rows."""
-NEVER, UNJUDGED = -1, -2  # folds of rows that no map is fitted on, such as queries, and of others
-CODED_ROWS = 2_500  # rows that ranges and means are fitted on where labels judge
+NEVER, UNJUDGED = -1, -2  # Folds of rows that no map is fitted on, such as queries, and of others
+CODED_ROWS = 2_500  # Rows that ranges and means are fitted on where labels judge
 FIT_ROWS = 200_000
 """Rows beside the judged ones that are fitted on, at most: components of some hundred dimensions
 settle long before.

@@ -107,7 +107,7 @@ def _folder(path: Path, column: str) -> Vectors:
     for file in files_of(path):
         try:
             vectors = open_vectors(file, column)
-            if _names_rows(file) and 1 in vectors.shape:  # ids as a column, or as a row
+            if _names_rows(file) and 1 in vectors.shape:  # Ids as a column, or as a row
                 wanted = "expected vectors beside it"
                 raise NoMatrixError(f"{file} has the name of ids and one of each: {wanted}")
             shards.append((file, vectors))

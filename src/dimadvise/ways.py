@@ -36,19 +36,19 @@ from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
 from repro.terminal import progress_bar
 from repro.types import InputError, one_of, optional
 
-Way: TypeAlias = tuple[str, int, str]  # method, dim and level
-LEARNT = "opq"  # singular directions, turned to suit product codes (Ge et al., 2013)
+Way: TypeAlias = tuple[str, int, str]  # Method, dim and level
+LEARNT = "opq"  # Singular directions, turned to suit product codes (Ge et al., 2013)
 WAYS = (*METHODS, LEARNT)
 """All ways to fewer numbers."""
-SETTLED = 2_000  # rounds after which values no longer move
-CODED = 10_000  # rows that ranges and centroids are fitted on
-ROOM = 0.02  # of a range of eight bits, at each end, for rows still to come
-CHUNK = 8192  # rows read at once
-PARTS = (2, 4, 8)  # numbers that a byte of a product code stands for
-CODED_BY = ("svd", f"svd{TURNED}", LEARNT)  # methods of which product codes are made
-LONGEST = 512  # numbers of which product codes are tried
-TRAINED = 3_000  # rows that product codes are fitted on, which takes by far the longest
-CENTROIDS = 256  # of product codes: as many rows as they need
+SETTLED = 2_000  # Rounds after which values no longer move
+CODED = 10_000  # Rows that ranges and centroids are fitted on
+ROOM = 0.02  # Of a range of eight bits, at each end, for rows still to come
+CHUNK = 8192  # Rows read at once
+PARTS = (2, 4, 8)  # Numbers that a byte of a product code stands for
+CODED_BY = ("svd", f"svd{TURNED}", LEARNT)  # Methods of which product codes are made
+LONGEST = 512  # Numbers of which product codes are tried
+TRAINED = 3_000  # Rows that product codes are fitted on, which takes by far the longest
+CENTROIDS = 256  # Of product codes: as many rows as they need
 # Length of a row from which on its numbers, turned or drawn at random, may not fit into float16
 LARGE = 30_000.0
 

@@ -75,7 +75,7 @@ def test_ten_neighbours_are_compared_under_maps_that_have_not_seen_who_asks():
     kept = {(c.method, c.dim): c.neighbours for c in found.candidates}
     assert kept["truncate", 48] == 1
     assert kept["svd", 48] < 0.95, "48 directions of all 50 rows would keep everything"
-    tenths = np.array(list(kept.values())) * 100  # ten of the rows ask, for ten each
+    tenths = np.array(list(kept.values())) * 100  # Ten of the rows ask, for ten each
     np.testing.assert_allclose(tenths, np.round(tenths))
 
 
@@ -83,7 +83,7 @@ def test_queries_and_documents_of_files_are_told_apart(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     lines = [f"{query}\t{59 - query}\t1" for query in range(40)]
     (tmp_path / "qrels.tsv").write_text("\n".join(["query\tdocument\trelevance", *lines]) + "\n")
-    turned = in_memory(3 * X[::-1][:40])  # the first query is the last document
+    turned = in_memory(3 * X[::-1][:40])  # The first query is the last document
     case = from_matrix(in_memory(X), queries=turned, qrels=tmp_path / "qrels.tsv")
     assert case.evidence.queries.tolist() == list(range(60, 100))
     assert scores(case.evidence, case.versions[None]) == 1
@@ -187,14 +187,14 @@ def test_a_shallower_layer_may_win_only_by_its_bound():
         and found.confidence == pytest.approx(1 - 0.05 / 6)
     )
     found = advised({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
-    assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
+    assert found.answer is not None and found.answer.layer == 3  # As good and cheaper
     low = (
         found.shares_of(3)
         .set_index(["method", "dim"])
         .loc[(found.answer.method, found.answer.dim), "low"]
     )
     assert low == found.answer.low != found.shares_of(6)["low"].max(), "of this layer"
-    # a size passes by its bound, not by its share
+    # A size passes by its bound, not by its share
     found = [
         Candidate(None, "pca", dim, 1.0, 1.0, share=1.0, low=low)
         for dim, low in ((8, 0.99), (4, 0.98))

@@ -35,11 +35,11 @@ from repro.results import recorded_rows
 from repro.types import InputError
 from shown_code import on_page
 
-EACH = np.arange(1000)[:, None]  # every item rests on a row of its own
+EACH = np.arange(1000)[:, None]  # Every item rests on a row of its own
 
 
 def test_bounds_of_a_known_retention_hold_as_often_as_they_say():
-    # cosines and grades are Gaussian with known correlations, so each size's true share is known
+    # Cosines and grades are Gaussian with known correlations, so each size's true share is known
     def true(correlation):
         return 6 / np.pi * np.arcsin(correlation / 2)
 
@@ -67,7 +67,7 @@ def test_bounds_of_a_known_retention_hold_as_often_as_they_say():
 
 def test_influence_is_the_derivative_by_the_weight_of_an_item():
     rng = np.random.default_rng(0)
-    x, gold = np.round(rng.normal(size=(2, 40)), 1)  # with ties
+    x, gold = np.round(rng.normal(size=(2, 40)), 1)  # With ties
     found = spearman_influence(x[None], gold)
     assert found.scores[0] == pytest.approx(
         spearmanr(x, gold)[0]
@@ -110,16 +110,16 @@ def test_items_that_do_not_change_prove_no_more_than_their_number():
 def test_few_items_that_got_worse_prove_what_clopper_and_pearson_say(lost):
     outcomes = np.ones((2, 400))
     outcomes[1, :lost] = 0
-    most = binomtest(lost, 400).proportion_ci(0.9).high  # of two sides, so 95 % on one
+    most = binomtest(lost, 400).proportion_ci(0.9).high  # Of two sides, so 95 % on one
     assert unchanged_bounds(outcomes, confidence=0.95)[1] == pytest.approx(1 - most)
-    outcomes[1, -40:] = 0.25  # too many got worse for their number to prove anything
+    outcomes[1, -40:] = 0.25  # Too many got worse for their number to prove anything
     assert unchanged_bounds(outcomes, confidence=0.95)[1] == np.inf
 
 
 def test_gains_count_as_they_were_seen_and_shares_are_of_the_reference():
     outcomes = np.zeros((2, 500))
     outcomes[0, :300] = 1
-    outcomes[1, 4:306] = 1  # four of 300 are lost, six gained
+    outcomes[1, 4:306] = 1  # Four of 300 are lost, six gained
     most = binomtest(4, 500).proportion_ci(0.9).high
     found = unchanged_bounds(outcomes, confidence=0.95)[1]
     assert found == pytest.approx(1 - (most - 6 / 500) / (300 / 500))
@@ -145,7 +145,7 @@ def test_from_twenty_items_that_got_worse_on_variances_speak():
 
 
 def test_bounds_of_some_items_that_got_worse_hold_and_by_their_variance_alone_would_not():
-    n, truth, held, loose = 200, 0.96, 0.0, 0.0  # eight items turn wrong on average
+    n, truth, held, loose = 200, 0.96, 0.0, 0.0  # Eight items turn wrong on average
     for lost in range(30):
         right = np.ones((2, n))
         right[1, :lost] = 0
@@ -174,7 +174,7 @@ def test_wider_deviations_are_those_of_influence_values_as_many_times_as_large()
 
 def test_what_a_classifier_learnt_varies_by_a_quarter_of_what_its_items_do():
     rng = np.random.default_rng(0)
-    # so many turn wrong that their number proves nothing
+    # So many turn wrong that their number proves nothing
     right = np.stack([rng.random(300) < share for share in (0.9, 0.7)])
     evidence = Classes(np.arange(300), np.repeat(["a", "b"], 150))
     folds = evidence.folds(in_memory(rng.normal(size=(300, 2))), seed=0)
@@ -244,7 +244,7 @@ def test_the_whole_advice_holds_on_a_population_and_would_not_if_maps_had_seen_i
 
 @pytest.mark.parametrize(("factors", "seed"), [(4, 0), (5, 0), (6, 1)])
 def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, seed):
-    # what is needed is read off ten times as many pairs; grades are noisy, so that the full size
+    # What is needed is read off ten times as many pairs; grades are noisy, so that the full size
     # does not score 1
     drawn = on_page("beyond_microworld", "draw_pairs", values=6, seed=seed)["draw_pairs"]
     (_, few, ideal), (_, many, every) = drawn(factors, 500), drawn(factors, 4000)
@@ -276,7 +276,7 @@ def test_shipped_errors_are_those_of_the_recorded_rows(writer):
     shipped = json.loads(ASSET.read_text(encoding="utf-8"))
     assert len(shipped["encoders"]) >= 2 and len(shipped["tasks"]) >= 6 and shipped["commit"]
     rows = recorded_rows(writer.EXPERIMENT)
-    if len(rows):  # an installed package has no results/
+    if len(rows):  # An installed package has no results/
         grown = writer.growth_from(recorded_rows(writer.GROWTH))
         assert shipped == {**writer.measured_from(rows), "growth": grown}
         assert grown["judged"] == 10 * grown["fitted"] and 0 < grown["rms"] < grown["largest"]

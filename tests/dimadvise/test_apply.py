@@ -220,7 +220,7 @@ def test_at_no_time_does_a_folder_hold_shards_of_old_rows_beside_shards_of_new_o
         assert len(there) == killed_at // 300
         assert not there or (np.concatenate(there) == made.codes(X[:killed_at])).all()
     monkeypatch.setattr(applying, "_write_codes", writing)
-    X[450] += 1  # and edited once more after it was stopped
+    X[450] += 1  # And edited once more after it was stopped
     saved_unnoticed(paths[0], X)
     apply(*paths, rows_per_shard=300)
     assert contents(paths[2]) == made_anew(*paths)
@@ -283,7 +283,7 @@ def test_a_foreign_file_of_a_shards_name_is_refused_before_anything_is_written(c
     (output / name).rename(output / "elsewhere")
     apply(*paths, rows_per_shard=300)
     np.save(paths[0], X + 1)
-    (output / "part-00002.npy").write_text("mine")  # in the place of one that is made again
+    (output / "part-00002.npy").write_text("mine")  # In the place of one that is made again
     before = contents(output)
     with pytest.raises(InputError, match=r"part-00002\.npy has changed since it was written"):
         apply(*paths, rows_per_shard=300)
@@ -300,7 +300,7 @@ def test_a_manifest_that_does_not_prove_what_is_ours_lets_nothing_be_removed(cas
     X, _, paths = case
     output, outside = paths[2], tmp_path / "thesis.npy"
     apply(*paths, rows_per_shard=300)
-    np.save(paths[0], X + 1)  # so that all shards would be removed
+    np.save(paths[0], X + 1)  # So that all shards would be removed
     before, note = contents(output), json.loads((output / MANIFEST).read_text())
     outside.write_text("mine")
     entry = note["shards"]["part-00000.npy"]
@@ -349,7 +349,7 @@ def test_ids_are_carried_and_a_shard_whose_ids_change_is_made_again(case, names)
     np.testing.assert_array_equal(np.concatenate(codes), made.codes(X))
     names[450] = names[451]
     named_rows(vectors, X, names)
-    (output / "part-00003.ids.parquet").unlink()  # and one whose ids are gone is made whole
+    (output / "part-00003.ids.parquet").unlink()  # And one whose ids are gone is made whole
     apply(vectors, advice, output, rows_per_shard=300)
     assert [name for part in carried() for name in part] == names
     named_rows(vectors, X, names)
@@ -390,7 +390,7 @@ def test_rows_of_which_float16_keeps_nothing_are_told_and_never_written_as_zeros
     np.save(vectors, small)
     with pytest.raises(InputError, match="of which float16 keeps nothing"):
         apply(vectors, advice, output, level="float16", rows_per_shard=300)
-    small[700] = 0  # a zero is a zero
+    small[700] = 0  # A zero is a zero
     np.save(vectors, small)
     apply(vectors, advice, output, level="float16", rows_per_shard=300)
     assert not np.load(output / "part-00002.npy")[100].any()
@@ -572,7 +572,7 @@ def test_vectors_are_read_through_a_link_of_another_name(case, monkeypatch):
     assert len(list(output.glob("*.npy"))) == 4
 
     other = vectors.with_name("Y.npy")
-    shutil.copy2(vectors, other)  # of the same length and time
+    shutil.copy2(vectors, other)  # Of the same length and time
     writing = applying._write_codes
 
     def turned(*given):

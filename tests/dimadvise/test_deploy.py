@@ -17,7 +17,7 @@ from dimadvise.report import usage
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from repro.types import InputError
 
-LEVELS = (*MENU[:-1], f"pq{BYTES}")  # of product codes one
+LEVELS = (*MENU[:-1], f"pq{BYTES}")  # Of product codes one
 
 
 def scores(deployment, Q, C):
@@ -183,7 +183,7 @@ def test_tensors_that_the_note_does_not_prove_to_be_ours_are_neither_replaced_no
             (tmp_path / name).write_bytes(before)
     deploy.remove(tmp_path)
     assert not list(tmp_path.iterdir())
-    deploy.remove(tmp_path)  # nothing is there to be removed
+    deploy.remove(tmp_path)  # Nothing is there to be removed
 
 
 @pytest.mark.parametrize("step", range(5))

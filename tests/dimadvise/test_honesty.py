@@ -62,7 +62,7 @@ def test_where_all_rows_lie_matters_to_no_distance():
 
 
 def test_lengths_that_are_said_to_differ_are_told_apart_in_print():
-    lengths = np.where(np.arange(2000) < 40, 1.5, 1)[:, None]  # nine in ten are of one length
+    lengths = np.where(np.arange(2000) < 40, 1.5, 1)[:, None]  # Nine in ten are of one length
     (line,) = (line for line in said(UNIT * lengths) if "not of one length" in line)
     assert "(from 1 to 1.5)" in line
 
@@ -110,7 +110,7 @@ def still(deviation):
         (moved, 0.08, 0.12, "Queries are unlike documents"),
         (grouped, 0.76, 0.84, "Rows fall into two groups"),
         (drifting, 0.04, 0.06, "Parts of the file differ"),
-        (falling, 0.96, 0.95, "The vectors look trained to be cut"),  # they find 0.09 and 0.13 more
+        (falling, 0.96, 0.95, "The vectors look trained to be cut"),  # They find 0.09 and 0.13 more
         (still, 1.3e-3, 0.7e-3, "hardly vary"),
         (lambda rows: (UNIT[: int(rows)], None), 41, 39, "follow chance too"),
     ],
@@ -121,7 +121,7 @@ def test_it_is_said_from_the_share_on_that_is_stated(made, below, above, words):
 
 
 def test_distances_are_in_deviations_and_last_columns_are_the_last():
-    # by 0.5 in each of twenty columns, whose variances sum to 1
+    # By 0.5 in each of twenty columns, whose variances sum to 1
     odd = " ".join(said(UNIT, UNIT[:200] + 0.5))
     assert "the means lie 2.2 deviations apart" in odd
     weights = np.repeat([1.0, 0.1], 10)
@@ -146,7 +146,7 @@ def test_nothing_is_odd_about_plain_vectors_and_those_made_to_be_cut_are_known()
     assert nested_or_not(Sample(steep, steep[:100], np.arange(100)), "cosine").startswith(
         "The vectors look trained to be cut"
     )
-    # a cut explains what it does of known distributions
+    # A cut explains what it does of known distributions
     assert split_share(np.sort(RNG.normal(size=100_000)))[0] == pytest.approx(2 / np.pi, abs=0.01)
     assert split_share(np.linspace(0, 1, 10_000))[0] == pytest.approx(0.75, abs=0.001)
     assert split_share(np.r_[np.zeros(300), np.ones(700)]) == (pytest.approx(1), 0.3)
@@ -177,8 +177,8 @@ def test_packed_bits_are_noticed(X):
     assert looks_packed(X.astype(np.float32))
     with pytest.raises(InputError, match=r"looks like packed bits, eight to each of its 64 bytes"):
         refuse_packed_bits(in_memory(X))
-    refuse_packed_bits(in_memory(X.astype(np.float32)))  # as it was told, these are numbers
-    refuse_packed_bits(in_memory(X[:50]))  # too few to tell
+    refuse_packed_bits(in_memory(X.astype(np.float32)))  # As it was told, these are numbers
+    refuse_packed_bits(in_memory(X[:50]))  # Too few to tell
 
 
 @pytest.mark.parametrize("spread", [2, 10, 25, 40, 50, 70])

@@ -41,7 +41,7 @@ def clustered(n=1500, dim=24):
 
 def test_blocks_find_what_sorting_finds():
     scores = np.random.default_rng(0).normal(size=(7, 500)).astype(np.float32)
-    scores[:, 40] = scores[:, 41] = 9  # equal ones: the first stands first
+    scores[:, 40] = scores[:, 41] = 9  # Equal ones: the first stands first
     for cuts in ([0, 500], [0, 3, 10, 60, 61, 400, 500], [0, 200, 500]):
         nearest = Nearest(7, 20)
         for a, b in pairwise(cuts):
@@ -328,7 +328,7 @@ def test_a_way_has_the_map_of_its_method_seed_and_lengths(method, similarity):
     expected = fit_transform_of(method, moments, 7, unit=unit, seed=5)
     found = made.way(method, 7, "float16").transform
     assert (found.method, found.unit) == (method, unit)
-    if method == "random":  # cut from the widest one, which is scaled anew
+    if method == "random":  # Cut from the widest one, which is scaled anew
         expected = fit_transform_of(method, moments, 24, unit=unit, seed=5).prefix(7)
     np.testing.assert_allclose(found.matrix, expected.matrix, atol=1e-4)
     np.testing.assert_allclose(found.bias, expected.bias, atol=1e-4)
@@ -402,7 +402,7 @@ def test_queries_that_are_documents_are_not_their_own_neighbours_and_their_numbe
     ways = {"methods": ["svd"], "levels": ["int8"], "dims": [24, 6]}
     plain = surveyed(in_memory(X), in_memory(X[:200]), **ways)
     table = plain.options.set_index(["method", "dim", "level", "rerank"])
-    # with the query itself among the documents, nearly all would find it first
+    # With the query itself among the documents, nearly all would find it first
     assert table.loc[("svd", 6, "int8", 0), "recall@1"] < 0.8
     assert any(line.startswith("50 of 50 queries are documents") for line in plain.notes)
     assert any("50 queries of yours (50 are documents" in line for line in plain.measured)
@@ -444,7 +444,7 @@ def test_a_query_is_known_by_the_first_row_searched_that_it_equals():
     X = clustered(50)
     X[[7, 30, 41]] = X[4]
     X[0, 0], X[9, 0] = 0, np.inf
-    X[9] = np.where(np.isinf(X[9]), -0.0, X[0])  # the same numbers, one zero with a sign
+    X[9] = np.where(np.isinf(X[9]), -0.0, X[0])  # The same numbers, one zero with a sign
     Q = np.stack([X[4], X[0], X[12] + 1])
     queries = Queries(Q, np.full(3, -1))
     vectors = in_memory(X)

@@ -255,7 +255,7 @@ def test_the_page_tells_everything_and_escapes_names():
         and "faiss_index(&#x27;advice&#x27;)" in told
     )
     assert "shop/&lt;vectors&gt;.npy" in told and "<vectors>" not in told
-    assert "http" not in re.sub(r'src="data:[^"]*"', "", told)  # nothing is fetched
+    assert "http" not in re.sub(r'src="data:[^"]*"', "", told)  # Nothing is fetched
 
 
 def test_the_same_numbers_are_written_for_machines(tmp_path):

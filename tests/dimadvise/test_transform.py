@@ -34,7 +34,7 @@ def test_moments_add_and_subtract():
         np.testing.assert_allclose(ours.scatter, theirs.scatter, atol=2e-3)
     with pytest.raises(InputError, match="nothing remains"):
         _ = part - whole
-    moments = moments_of([X + 1000], unit=False)  # a large mean leaves small directions precise
+    moments = moments_of([X + 1000], unit=False)  # A large mean leaves small directions precise
     np.testing.assert_allclose(
         moments.scatter,
         moments_of([X], unit=False).scatter,
@@ -47,7 +47,7 @@ def test_of_many_rows_some_are_fitted_beside_those_that_are_judged_and_never_a_q
     monkeypatch.setattr(unseen, "FIT_ROWS", 50)
     judged, folds = np.arange(0, 90, 3), np.repeat([0, 1, NEVER], 10)
     marked = X.copy()
-    marked[judged, 0], marked[:, 1] = 1000 + folds, np.arange(300)  # each tells where it is from
+    marked[judged, 0], marked[:, 1] = 1000 + folds, np.arange(300)  # Each tells where it is from
 
     def whole(seed):
         return FoldMoments(in_memory(marked), judged, folds, unit=False, seed=seed)
@@ -111,7 +111,7 @@ def test_a_rotation_moves_no_distance_and_evens_out_the_columns():
     np.testing.assert_allclose(plain @ plain.T, turned @ turned.T, atol=1e-3)
     assert turned.var(0).max() / turned.var(0).min() < plain.var(0).max() / plain.var(0).min()
     wide = fit_transform_of("random", moments, 24, unit=False)
-    for dim in (24, 12):  # lengths are kept on average at every size
+    for dim in (24, 12):  # Lengths are kept on average at every size
         assert np.linalg.norm(wide.prefix(dim).matrix) ** 2 == pytest.approx(24, rel=0.2)
 
 

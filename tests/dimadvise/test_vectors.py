@@ -26,7 +26,7 @@ from repro.types import InputError
 N, D = 37, 12
 # What every form can hold
 WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)
-DEEP = "[" * 100_000  # deeper than any reader of JSON goes
+DEEP = "[" * 100_000  # Deeper than any reader of JSON goes
 BROKEN, ROW = WHOLE.copy(), WHOLE[5].tobytes()
 BROKEN[7, 3] = np.nan
 
@@ -96,8 +96,8 @@ def shards_and_more(path, X):
 def shards(path, X):
     path.mkdir()
     (path / "README.md").write_text("what it is")
-    np.save(path / ".part-0.npy", X + 1)  # hidden, such as what a tool keeps for itself
-    for number, start in enumerate(range(0, len(X), 3)):  # thirteen: part-2 stands before part-10
+    np.save(path / ".part-0.npy", X + 1)  # Hidden, such as what a tool keeps for itself
+    for number, start in enumerate(range(0, len(X), 3)):  # Thirteen: part-2 stands before part-10
         np.save(path / f"part-{number}.npy", X[start : start + 3].astype(np.float16))
 
 
@@ -163,7 +163,7 @@ NUMPYS = ("f2", "f4", "f8", "i2", "u2", "i4", "u4", "i8")
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_reads_as_the_same_numbers(tmp_path, name):
-    X = np.abs(WHOLE) if name in ("vectors.bvecs", "vectors.U8BIN") else WHOLE  # bytes have no sign
+    X = np.abs(WHOLE) if name in ("vectors.bvecs", "vectors.U8BIN") else WHOLE  # Bytes have no sign
     FORMS[name](tmp_path / name, X)
     vectors = open_vectors(tmp_path / name)
     assert vectors.shape == (N, D)
@@ -195,7 +195,7 @@ def test_rows_that_do_not_lie_side_by_side_are_those_asked_for(tmp_path, name):
 @pytest.mark.parametrize("kind", ["f8", "f4", "f2", "i1", "u1", "i2", "i4"])
 def test_safetensors_of_every_kind_of_number_are_read_as_their_authors_write_them(tmp_path, kind):
     X = np.abs(WHOLE).astype(kind)
-    X[0, :2] = 1, 3  # of two and more bytes the first is the low one
+    X[0, :2] = 1, 3  # Of two and more bytes the first is the low one
     save_file({"before": np.arange(5, dtype="i1"), "X": X}, tmp_path / "X.safetensors")
     vectors = open_vectors(tmp_path / "X.safetensors", "X")
     assert vectors.kind == str(X.dtype)
@@ -536,7 +536,7 @@ def out_of_memory(error):
 
 
 def test_where_memory_is_short_no_file_is_called_damaged(tmp_path, monkeypatch):
-    npz_of_shape(tmp_path / "X.npz", (10**7, 10**7))  # more than any machine can address
+    npz_of_shape(tmp_path / "X.npz", (10**7, 10**7))  # More than any machine can address
     with pytest.raises(
         InputError,
         match=r"not enough memory to read .*X\.npz \(Unable to allocate .* TiB",
@@ -591,7 +591,7 @@ def test_a_huge_file_of_rows_is_read_without_being_mapped(tmp_path, monkeypatch)
     rows = 10**6
     with (tmp_path / "X.npy").open("wb") as file:
         file.write(header_of((rows, 1000)))
-        file.truncate(file.tell() + 8000 * rows)  # a hole, which takes no room on the disk
+        file.truncate(file.tell() + 8000 * rows)  # A hole, which takes no room on the disk
     monkeypatch.setattr("numpy.memmap", out_of_memory(OSError(errno.ENOMEM, "no more")))
     assert not open_vectors(tmp_path / "X.npy").take([0, rows - 1]).any()
 
@@ -681,7 +681,7 @@ def test_what_lies_beside_shards_is_left_aside_with_a_warning_and_a_shard_never_
         "4 files without a matrix left aside: ids.npy, metadata.jsonl, metadata.parquet"
         in caplog.text
     )
-    np.save(tmp_path / "X" / "part-3.npy", WHOLE[12])  # a row that has lost its axis
+    np.save(tmp_path / "X" / "part-3.npy", WHOLE[12])  # A row that has lost its axis
     with pytest.raises(InputError, match=r"part-3\.npy has shape \(12,\)"):
         open_vectors(tmp_path / "X")
     (tmp_path / "Y").mkdir()
