@@ -1,3 +1,4 @@
+import ast
 import contextlib
 import json
 import sys
@@ -493,3 +494,24 @@ def test_plain_papermill_ends_with_the_message(tmp_path):
     assert done.cells[-1].outputs[0].text == "[8]\n"
     with pytest.raises(papermill.PapermillExecutionError, match="unknown parameter 'dim'"):
         papermill.execute_notebook(target, tmp_path / "out.ipynb", {"dim": [8]}, **options)
+
+
+def test_no_page_computes_a_table_that_nobody_sees():
+    """A notebook shows the last line of a cell: a table before it is lost unless displayed."""
+    lost = []
+    folders = project_root() / "notebooks", project_root() / "book"
+    pages = [page for folder in folders for page in folder.glob("*.md")]
+    assert len(pages) > 50
+    for page in pages:
+        for cell in notebook.read(page).cells:
+            lines = ast.parse(cell.source).body if cell.cell_type == "code" else []
+            for line in lines[:-1]:
+                called = line.value.func if is_call(line) else None
+                name = getattr(called, "attr", getattr(called, "id", ""))
+                if name in ("show", "comparison", "verdict_table", "Markdown"):
+                    lost.append(f"{page.name}: {ast.unparse(line)[:60]}")
+    assert not lost
+
+
+def is_call(line):
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Call)
