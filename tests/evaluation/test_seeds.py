@@ -10,19 +10,21 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from repro.evaluation.seeds import (
+from repro.evaluation.power import (
     FEWEST_SEEDS,
-    Estimate,
     error_of_mean,
-    estimate,
     items_needed,
+    reach,
+    seeds_needed,
+)
+from repro.evaluation.seeds import (
+    Estimate,
+    estimate,
     kendall,
     mean,
     of_parts,
     over_runs,
-    reach,
     scaled,
-    seeds_needed,
 )
 from repro.report.cells import farthest, lowest
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from repro.evaluation.seeds import FEWEST_SEEDS
+from repro.evaluation.power import FEWEST_SEEDS
 from repro.methods import BASELINES, END_TO_END, UNTRAINED
 from repro.objectives import ANGLE_RECIPES
 from repro.report.claims import experiment_of, lift_of, pages_of, record_of

@@ -11,8 +11,15 @@ from typing import Literal
 
 from scipy.special import ndtri, stdtrit
 
-from repro.evaluation import seeds
-from repro.evaluation.seeds import reach
+from repro.evaluation.power import (
+    FEWEST_SEEDS,
+    MOST_SEEDS,
+    POWER,
+    error_of_mean,
+    items_needed,
+    reach,
+    seeds_needed,
+)
 from repro.report.outcomes import NOT_SEEN, REASONS, Answer, Outcome, Testable
 from repro.types import InputError
 
@@ -131,12 +138,12 @@ def wider_at(m: Measurement, tail: float) -> float:
     add: the error between seeds and that over items are widened each by its own quantile.
     """
     spread = 0.0 if isnan(m.seed_sd) else m.seed_sd
-    error, freedom = seeds.error_of_mean(spread, m.seeds, m.item_error)
+    error, freedom = error_of_mean(spread, m.seeds, m.item_error)
     if error == 0:
-        return float(ndtri(tail)) / -seeds.reach(inf, m.cells)
+        return float(ndtri(tail)) / -reach(inf, m.cells)
     between = float(stdtrit(m.seeds - 1, tail)) * spread / sqrt(m.seeds) if spread else 0.0
     of_items = float(ndtri(tail)) * m.item_error
-    return hypot(between, of_items) / (seeds.reach(freedom, m.cells) * error)
+    return hypot(between, of_items) / (reach(freedom, m.cells) * error)
 
 
 def tail_of(cells: int) -> float:
@@ -303,10 +310,10 @@ def remedy(m: Measurement) -> str:
     if m.deciding:
         m = replace(m, seed_sd=m.deciding[0], item_error=m.deciding[1])
     if isnan(m.seed_sd) and isnan(m.low):
-        return f"has {m.seeds} of the {seeds.FEWEST_SEEDS} seeds that an interval needs"
+        return f"has {m.seeds} of the {FEWEST_SEEDS} seeds that an interval needs"
     if isnan(m.seed_sd):  # Timings know no more than their interval
         width = log2(m.high / m.low) if m.test == "ratio" else m.high - m.low
-        m = replace(m, seed_sd=0.0, item_error=width / 2 / seeds.reach(inf, m.cells))
+        m = replace(m, seed_sd=0.0, item_error=width / 2 / reach(inf, m.cells))
     if m.test == "sameness":
         size = m.margin
     elif m.paper is None or m.paper == m.null:
@@ -314,17 +321,17 @@ def remedy(m: Measurement) -> str:
     else:
         size = abs(log2(m.paper / m.null)) if m.test == "ratio" else abs(m.paper - m.null)
     # Sameness is bounded on both sides: each may fail in half of the cases that fail
-    power = 0.9 if m.test == "sameness" else seeds.POWER
-    needed = seeds.seeds_needed(m.seed_sd, m.item_error, size, m.cells, power)
+    power = 0.9 if m.test == "sameness" else POWER
+    needed = seeds_needed(m.seed_sd, m.item_error, size, m.cells, power)
     difference = f"a factor of {2**size:.3g}" if m.test == "ratio" else f"an effect of {size:.3g}"
     seen = f"to see {difference}"
     if needed is None:
-        times = ceil(10 * seeds.items_needed(m.item_error, size, m.cells, power)) / 10
+        times = ceil(10 * items_needed(m.item_error, size, m.cells, power)) / 10
         many = f"{times:.1f}" if times < 10 else f"{times:,.0f}"
         return f"takes {many} times the judged texts {seen}"
     if m.seed_sd == 0 or needed <= m.seeds:
         enough = "judged texts" if m.seed_sd == 0 else "seeds"
         return f"the value lies near the bound, though there are enough {enough} {seen}"
-    most = seeds.MOST_SEEDS
+    most = MOST_SEEDS
     how_many = needed if needed <= most else f"more than {most}"
     return f"takes {how_many} seeds {seen} in 80 of 100 cases"

@@ -181,15 +181,13 @@ def pretrain(
     """
     check_affordable(config)
     check_enough(corpus, config)
-    tokenizer = corpus.tokenizer
-    backbone = make_bert(tokenizer, config)
+    backbone = make_bert(corpus.tokenizer, config)
     backbone.model.to(default_device())
     rows = np.arange(len(corpus))
-    held_out, learnt = rows[rows % 100 == 99][:MOST_HELD_OUT], rows[rows % 100 != 99]
-    for sentences, told in ((held_out, "held out, every hundredth"), (learnt, "learnt from")):
-        if not corpus.has_word[sentences].any():
-            unknown = "a word of more than 100 letters, or of rare ones, is unknown"
-            raise InputError(f"no sentence that is {told}, has a known word: {unknown}")
+    held_out = rows[rows % 100 == 99][:MOST_HELD_OUT]
+    learnt = rows[rows % 100 != 99]
+    check_known(corpus, held_out, "held out, every hundredth")
+    check_known(corpus, learnt, "learnt from")
     lengths = corpus.lengths[learnt]
     per_epoch = len(learnt) // config.batch_size
 
@@ -198,7 +196,7 @@ def pretrain(
         return bucketed_batches(lengths, config.batch_size, seed=config.seed, epoch=epoch)
 
     def loss_of(members: Ids, *key: object) -> Tensor:
-        masked = masked_batch(corpus.sentences(members), tokenizer, config, *key)
+        masked = masked_batch(corpus.sentences(members), corpus.tokenizer, config, *key)
         return mlm_loss(backbone, *(array.to(backbone.model.device) for array in masked))
 
     def loss_at(step: int) -> Tensor:
@@ -223,6 +221,13 @@ def pretrain(
         "seconds": history.seconds,
     }
     return backbone, history, figures
+
+
+def check_known(corpus: TokenisedCorpus, sentences: Ids, told: str) -> None:
+    """Raise an InputError, which tells what the sentences are for, where none has a known word."""
+    if not corpus.has_word[sentences].any():
+        unknown = "a word of more than 100 letters, or of rare ones, is unknown"
+        raise InputError(f"no sentence that is {told}, has a known word: {unknown}")
 
 
 def check_enough(sentences: Sized, config: PretrainConfig) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import FEWEST_SEEDS, estimate
+from repro.evaluation.power import FEWEST_SEEDS
+from repro.evaluation.seeds import estimate
 from repro.methods import (
     AVERAGE,
     ESE,

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pandas as pd
 
+from repro.evaluation.power import FEWEST_SEEDS
 from repro.evaluation.seeds import (
-    FEWEST_SEEDS,
     doublings,
     estimates,
 )

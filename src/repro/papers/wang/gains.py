@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from repro.evaluation.power import FEWEST_SEEDS
 from repro.evaluation.seeds import (
-    FEWEST_SEEDS,
     Estimate,
     doublings,
     estimate,
