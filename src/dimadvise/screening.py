@@ -26,11 +26,14 @@ ABOUT = {"recall": (-0.01, 0.08), "bytes": (-0.2, 0.0)}
 rows, and falls as more are searched.
 """
 FALL = 0.4  # Of what may be missed, so much is allowed for that
-MOVED, CLOSE, SURE, FINEST = 0.08, 0.01, 0.8, 3
-"""Recall that a way may gain where many rows are re-ranked, not the few of the screening, and that
-is no loss; what spares so much of what may be missed is sure to do; so many ways at most are
-measured beside.
-"""
+MOVED = 0.08
+"""Recall that a way may gain where many rows are re-ranked rather than the few of the screening."""
+CLOSE = 0.01
+"""Difference in recall that is none: of two such ways the smaller is kept."""
+SURE = 0.8
+"""A way that spares this share of what may be missed is taken to reach what is asked for."""
+FINEST = 3
+"""Ways of few but fine numbers that are measured beside the others, at most."""
 NEARLY, CUTS = 1.4, 6
 """Times the fewest bytes that reached what is asked for, up to which sizes are cut finer, and into
 how many parts.
@@ -150,11 +153,12 @@ def overlooked(
     recall: NDArray[Any],
     aim: Aim | None,
 ) -> list[int]:
-    """Places of ways that others beat, of fewer bytes (W,) than surely reach a recall that is asked
-    for, and a little less of the recall with re-ranking (W,).
+    """Places of ways that lose in the screening but may win among many rows.
 
-    Where many rows are re-ranked rather than few, coarse numbers find less, and a few fine ones
-    more. So these are those of most bits a number, one of each number of dims.
+    Where many rows are re-ranked rather than few, coarse numbers find less and a few fine ones
+    more. A way counts if it has fewer bytes (W,) than all that surely reach the recall asked for,
+    and a recall with re-ranking (W,) at most `MOVED` below it. The cheapest of each number of dims
+    is kept, and of these the ones with the most bits a number.
     """
     what, amount = aim or ("", 0.0)
     if what != "recall":
