@@ -14,7 +14,7 @@ from repro.results import recorded_rows
 from repro.runs.encoders import encode_tasks
 from repro.store import Store
 from repro.types import InputError
-from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders
+from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trained
 from rivals.flow import FlowConfig
 from rivals.infersent import InferSentConfig
 from rivals.sbert_wk import SbertWK
@@ -42,7 +42,7 @@ def vectors(tmp_path_factory, sentences):
 def config(deep, vectors, monkeypatch):
     """Everything on a random BERT, random word vectors and a few hundred generated pairs."""
     monkeypatch.setitem(
-        loaders.INFERSENT,
+        trained.INFERSENT,
         "embedded",
         InferSentConfig(hidden_dim=4, classifier_dim=8, epochs=1),
     )
@@ -118,22 +118,22 @@ def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
 
 def test_settings_are_those_that_the_dev_split_prefers():
     infersent = {
-        name: getattr(loaders.INFERSENT["embedded"], name) for name in ("learning_rate", "epochs")
+        name: getattr(trained.INFERSENT["embedded"], name) for name in ("learning_rate", "epochs")
     }
     rows = recorded_rows("systems_recipe")
     assert set(rows["dataset"]) == {"stsb"} and set(rows["data_source"]) == {"local"}
-    for method, settings in (("sbert", loaders.SBERT["repro-tiny"]), ("infersent", infersent)):
+    for method, settings in (("sbert", trained.SBERT["repro-tiny"]), ("infersent", infersent)):
         tried = rows[(rows["method"] == method) & (rows["metric"] == "spearman")]
         best = set(tried.loc[tried["value"].idxmax(), "setting"].split(", "))
         assert {f"{name}={value}" for name, value in settings.items()} <= best
 
 
 def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
-    monkeypatch.setattr(loaders, "SBERT_TRIED", [{"learning_rate": 2e-5}])
-    monkeypatch.setattr(loaders, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
+    monkeypatch.setattr(trained, "SBERT_TRIED", [{"learning_rate": 2e-5}])
+    monkeypatch.setattr(trained, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
     dev, rows = (
         data.load("stsb", split="dev", source="microworld"),
-        loaders.trial_rows(config, Store()),
+        trained.trial_rows(config, Store()),
     )
     for name, value in rows[rows["metric"] == "spearman"].set_index("method")["value"].items():
         encoder = load_system(name, config, Store()).make()
