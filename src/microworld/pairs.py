@@ -90,10 +90,12 @@ def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = 
     """
     first = draw_split(world, n, rng, split)
     first[:, OBJECT] %= len(FACTORS[AGENT])  # Only beings can change roles
-    second, labels = first.copy(), (rng.random(n) < PARAPHRASES).astype(int)
-    swapped = (labels == 0) & (rng.random(n) < 0.5) & (first[:, AGENT] != first[:, OBJECT])
+    second = first.copy()
+    labels = (rng.random(n) < PARAPHRASES).astype(int)
+    unlike = labels == 0
+    swapped = unlike & (rng.random(n) < 0.5) & (first[:, AGENT] != first[:, OBJECT])
     second[swapped] = swap_roles(first[swapped])
-    changed = (labels == 0) & ~swapped
+    changed = unlike & ~swapped
     second[changed] = _change_one(first[changed], rng, world)
     wording = render(first, rng)
     return (
@@ -168,11 +170,11 @@ def _candidates(
     for _ in range(ATTEMPTS):
         rows = np.flatnonzero(~in_split(second.T, split))
         second[rows] = _mutate(first[rows], closeness[rows], rng, world)
-    pairs = [one.tobytes() + other.tobytes() for one, other in zip(first, second, strict=True)]
-    seen = np.zeros(len(pairs), dtype=bool)
-    # Where it comes first
-    seen[list(dict(zip(reversed(pairs), range(len(pairs))[::-1], strict=True)).values())] = True
-    usable = seen & in_split(second.T, split)
+    both = np.concatenate([first, second], axis=1)
+    _, first_places = np.unique(both, axis=0, return_index=True)
+    no_repeat = np.zeros(n, dtype=bool)
+    no_repeat[first_places] = True
+    usable = no_repeat & in_split(second.T, split)
     return first[usable], second[usable]
 
 

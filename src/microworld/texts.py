@@ -141,9 +141,19 @@ def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split
         if in_split([subject, quality, good], split):
             break
     other = (subject + int(rng.integers(1, len(about)))) % len(about)
-    E, F = pick(rng, (says[quality],)), pick(rng, (opposite[quality],))
-    words = {"X": pick(rng, (about[subject],)), "Y": pick(rng, (about[other],)), "E": E, "F": F}
-    articles = {"aE": with_article(E), "aE2": with_article(pick(rng, says)), "aF": with_article(F)}
+    E = pick(rng, (says[quality],))
+    F = pick(rng, (opposite[quality],))
+    words = {
+        "X": pick(rng, (about[subject],)),
+        "Y": pick(rng, (about[other],)),
+        "E": E,
+        "F": F,
+    }
+    articles = {
+        "aE": with_article(E),
+        "aE2": with_article(pick(rng, says)),
+        "aF": with_article(F),
+    }
     template = pick(rng, LISTS["turned opinion" if rng.random() < TURNED else "plain opinion"])
     opinion = template.format(**words, **articles, R=pick(rng, _DEGREES))
     return english.sentence(opinion, "!" if rng.random() < 0.1 else ".")
@@ -171,7 +181,11 @@ def _felt(rng: np.random.Generator, event: str, felt: bool, split: str) -> str:
     """
     if felt and rng.random() < 0.5:
         return _opinion(rng, FILM, bool(rng.random() < 0.5), split)
-    words = {"E": pick(rng, GOOD + BAD), "R": pick(rng, _DEGREES), "X": pick(rng, FILM[:2])}
+    words = {
+        "E": pick(rng, GOOD + BAD),
+        "R": pick(rng, _DEGREES),
+        "X": pick(rng, FILM[:2]),
+    }
     opening = pick(rng, LISTS["feeling" if felt else "fact"]).format(**words)
     return english.sentence(f"{opening} {event[0].lower()}{event[1:-1]}".strip())
 
@@ -203,7 +217,8 @@ def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator)
         "T": tail(TIME),
     }
     initials = "".join(word[0] for word in " ".join((thing, agent, group)).split())
-    return templates[int(rng.random() * len(templates))].format(**words, S=initials.upper()[:4])
+    template = templates[int(rng.random() * len(templates))]
+    return template.format(**words, S=initials.upper()[:4])
 
 
 def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labelled:

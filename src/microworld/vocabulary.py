@@ -255,7 +255,9 @@ def spoken(frames: Frames, picks: NDArray[np.int64]) -> list[tuple[str, ...]]:
         words[frames[:, i], picks[:, i]].tolist()
         for i, words in enumerate(_WORDS[: picks.shape[1]])
     ]
-    return list(zip(*columns, *[[""] * len(frames)] * (len(FACTORS) - len(columns)), strict=True))
+    unsaid = [""] * len(frames)
+    missing = len(FACTORS) - len(columns)
+    return list(zip(*columns, *[unsaid] * missing, strict=True))
 
 
 def say(

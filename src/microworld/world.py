@@ -152,12 +152,13 @@ class World:
         ]
         cov = block_diag(*(np.cov(R.T, bias=True) for R in scaled))
         if self.has_polarity:
-            mean, sign = np.concatenate([R.mean(axis=0) for R in scaled]), 1 - 2 * NEGATED
-            a, b = (1 + UNLIKE_POLARITY) / 2, (1 - UNLIKE_POLARITY) / 2
+            mean = np.concatenate([R.mean(axis=0) for R in scaled])
+            sign = 1 - 2 * NEGATED
+            a = (1 + UNLIKE_POLARITY) / 2
+            b = (1 - UNLIKE_POLARITY) / 2
             cross = np.sqrt(a * b) * sign * cov
-            cov = np.block(
-                [[a * cov, cross], [cross, b * (cov + (1 - sign**2) * np.outer(mean, mean))]]
-            )
+            signed = cov + (1 - sign**2) * np.outer(mean, mean)
+            cov = np.block([[a * cov, cross], [cross, b * signed]])
         return np.clip(np.linalg.eigvalsh(cov)[::-1], 0, None)
 
     def dimension(self, share: float = 0.99) -> int:
