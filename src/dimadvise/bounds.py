@@ -107,7 +107,8 @@ def share_bounds(
     scores, values = found
     n, base = values.shape[1], float(scores[0])
     spreads = [wider**2 * spread for spread in _covariances(values, np.asarray(links))]
-    half = float(t.ppf(0.975, n - 1) * max(np.sqrt(max(spread[0, 0], 0)) for spread in spreads))
+    variance = max(max(float(spread[0, 0]), 0.0) for spread in spreads)
+    half = float(t.ppf(0.975, n - 1) * np.sqrt(variance))
     if not base - half > 0:
         raise NoShareError(
             f"the reference scores {base:.4f} [{base - half:.4f}, {base + half:.4f}]: "
@@ -143,9 +144,8 @@ def _covariances(values: Floats, links: NDArray[Any]) -> list[Floats]:
     n = values.shape[1]
     own = values @ values.T / (n * (n - 1))
     numbers = np.unique(links, return_inverse=True)[1].reshape(len(links), -1)  # (n, k)
-    at = csr_matrix(
-        (np.ones(numbers.size), (np.repeat(np.arange(n), numbers.shape[1]), numbers.ravel()))
-    )
+    items = np.repeat(np.arange(n), numbers.shape[1])
+    at = csr_matrix((np.ones(numbers.size), (items, numbers.ravel())))
     at.data[:] = 1  # An item of one row twice rests on one row
     if at.sum(0).max() < 2:
         return [own]
@@ -184,11 +184,19 @@ def _ranks(values: Array) -> tuple[Floats, Any]:
 
 
 def _correlation(R: Floats, above: Any, G: Floats, above_gold: Any) -> tuple[float, Floats]:
-    covariance, a, b = R @ G / len(R), R @ R / len(R), G @ G / len(R)
+    n = len(R)
+    covariance = R @ G / n
+    a = R @ R / n
+    b = G @ G / n
     if not (a > 0 and b > 0):
-        return float("nan"), np.zeros(len(R))
-    moved = R * G + above(G) + above_gold(R)
-    of_a, of_b = R**2 + 2 * above(R), G**2 + 2 * above_gold(G)
-    moved, of_a, of_b = (each - each.mean() for each in (moved, of_a, of_b))
-    score = covariance / np.sqrt(a * b)
-    return float(score), np.asarray(moved / np.sqrt(a * b) - score / 2 * (of_a / a + of_b / b))
+        return float("nan"), np.zeros(n)
+    scale = np.sqrt(a * b)
+    score = covariance / scale
+    of_covariance = _centred(R * G + above(G) + above_gold(R))
+    of_a = _centred(R**2 + 2 * above(R))
+    of_b = _centred(G**2 + 2 * above_gold(G))
+    return float(score), of_covariance / scale - score / 2 * (of_a / a + of_b / b)
+
+
+def _centred(values: Floats) -> Floats:
+    return np.asarray(values - values.mean())

@@ -237,7 +237,8 @@ class Classes(Evidence):
         members = np.repeat(learnt, len(PENALTIES), axis=0)
         tried = self._right(X, members, np.tile(PENALTIES, len(inner)))
         each = tried.reshape(len(inner), len(PENALTIES), -1)
-        served = sum(some[:, fold == f].sum(axis=1) for some, f in zip(each, inner, strict=True))
+        right = [of_fold[:, fold == f].sum(axis=1) for of_fold, f in zip(each, inner, strict=True)]
+        served = np.sum(right, axis=0)
         return float(PENALTIES[int(np.argmax(served))])
 
     def _right(self, X: Array, members: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:

@@ -110,10 +110,10 @@ def _lengths(X: Block, similarity: str) -> Iterator[str]:
             "All rows have about the same length, so cosine, inner product and "
             "distance rank alike: take cosine."
         )
-    mean = float(np.square(X.mean(0, dtype=np.float64)).sum() / max(np.mean(lengths**2), 1e-300))
-    if similarity != "l2" and mean > SHARED:  # Distances do not feel where all rows lie.
+    shared = _squared_length(_mean(X)) / max(float(np.mean(lengths**2)), 1e-300)
+    if similarity != "l2" and shared > SHARED:  # Distances do not feel where all rows lie.
         yield (
-            f"All rows point one way: their mean holds {100 * mean:.0f} % of their "
+            f"All rows point one way: their mean holds {100 * shared:.0f} % of their "
             "squared length, and subtracting it, "
             "as pca does, changes which are near; prefer svd, which does not."
         )
@@ -125,10 +125,9 @@ def _populations(X: Block) -> Iterator[str]:
     if not total:
         return
     tenths = np.array_split(np.arange(len(X)), 10)
-    between = (
-        sum(len(part) * float(np.square(centred[part].mean(0)).sum()) for part in tenths) / total
-    )
-    between -= (len(tenths) - 1) / len(X)  # What chance gives
+    of_means = sum(len(part) * _squared_length(centred[part].mean(0)) for part in tenths)
+    by_chance = (len(tenths) - 1) / len(X)
+    between = of_means / total - by_chance
     if between > DRIFT:
         yield (
             f"Parts of the file differ: {100 * between:.0f} % of the variance lies "
@@ -173,10 +172,7 @@ def split_share(values: Array) -> tuple[float, float]:
 
 def _apart(X: Block, Q: Block) -> Iterator[str]:
     variance = float(X.var(0, dtype=np.float64).sum())
-    apart = float(np.square(X.mean(0, dtype=np.float64) - Q.mean(0, dtype=np.float64)).sum()) / max(
-        variance,
-        1e-300,
-    )
+    apart = _squared_length(_mean(X) - _mean(Q)) / max(variance, 1e-300)
     if apart - 1 / len(Q) > APART:
         yield (
             f"Queries are unlike documents: the means lie {np.sqrt(apart):.1f} "
@@ -184,6 +180,15 @@ def _apart(X: Block, Q: Block) -> Iterator[str]:
             "queries, while maps and ranges were fitted on documents: advise again "
             "whenever the queries change."
         )
+
+
+def _mean(X: Block) -> Array:
+    """The mean row, summed in double precision."""
+    return np.asarray(X.mean(0, dtype=np.float64))
+
+
+def _squared_length(vector: Array) -> float:
+    return float(np.square(vector).sum())
 
 
 def nested_or_not(sample: Sample, similarity: str) -> str:
@@ -200,7 +205,8 @@ def nested_or_not(sample: Sample, similarity: str) -> str:
         way = Deployment(unchanged(cut.documents.shape[1]), similarity)
         found_by.append(cut.searched([way], 10).places[0])
     whole, first, last = found_by
-    kept = [float((ranks(whole, found) < whole.shape[1]).mean()) for found in (first, last)]
+    neighbours = whole.shape[1]
+    kept = [float((ranks(whole, found) < neighbours).mean()) for found in (first, last)]
     told = (
         f"the first {part} of {D} columns find {kept[0]:.2f} of the neighbours, "
         f"the last {part} {kept[1]:.2f}"
@@ -240,7 +246,9 @@ def looks_packed(X: Block) -> bool:
     bits = np.unpackbits(whole, axis=1).reshape(*X.shape, 8)  # First the bit that weighs most
     said = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
     first, second = bits[:, :, 0], bits[:, :, 1]
-    both = [((first == a) & (second == b)).mean(axis=0) for a in (0, 1) for b in (0, 1)]
+    both = [
+        ((first == a) & (second == b)).mean(axis=0) for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))
+    ]
     shared = said[:, 0] + said[:, 1] - _entropy(*both)
     each = said.mean(axis=0)
     even = each.min() > BALANCED and each[0] > EVEN * each[-1]

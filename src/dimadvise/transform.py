@@ -101,7 +101,8 @@ class Transform:
 
 def halvings(full: int, parts: int) -> list[float]:
     """The full size, then so many to each halving, down to what rounds to 8."""
-    sizes = (full * 2 ** (-step / parts) for step in range(parts * int(np.log2(max(full, 2))) + 1))
+    whole_halvings = int(np.log2(max(full, 2)))
+    sizes = (full * 2 ** (-step / parts) for step in range(parts * whole_halvings + 1))
     return [size for size in sizes if round(size) >= min(8, full)]
 
 
