@@ -84,18 +84,18 @@ def table(document: str) -> dict[str, Any]:
 @cache
 def records() -> dict[str, dict[str, Any]]:
     """The records of all claims by id, each with what holds of every claim of its document."""
-    found = {}
+    all_records = {}
     for document in DOCUMENTS:
         for claim, record in table(document)["claims"].items():
-            found[claim] = {**table(document)["every"], **record}
-    return found
+            all_records[claim] = {**table(document)["every"], **record}
+    return all_records
 
 
 def record_of(claim: str) -> dict[str, Any]:
     """The record of one claim; an InputError for an id that no table has."""
     if claim not in records():
-        known = f"the tables hold {len(records())}, such as {min(records())}"
-        raise InputError(f"unknown claim {claim!r}: {known}")
+        tables_hold = f"the tables hold {len(records())}, such as {min(records())}"
+        raise InputError(f"unknown claim {claim!r}: {tables_hold}")
     return records()[claim]
 
 
@@ -124,8 +124,8 @@ def experiment_of(name: str) -> dict[str, Any]:
     """What its document's table says of an experiment, with or without folds; nothing of one that
     no table has.
     """
-    document, _, own = name.removesuffix("_folds").partition("_")
-    return table(document)["experiments"].get(own, {}) if document in DOCUMENTS else {}
+    document, _, name_in_table = name.removesuffix("_folds").partition("_")
+    return table(document)["experiments"].get(name_in_table, {}) if document in DOCUMENTS else {}
 
 
 def lift_of(experiment: str) -> dict[str, Any]:
@@ -169,18 +169,18 @@ def judges_of(document: str, *namespaces: Functions) -> dict[str, OfExperiment]:
     """By experiment, what judges its rows; the namespaces hold the functions that the table
     names.
     """
-    known = dict(KNOWN)
+    functions_by_name = dict(KNOWN)
     for functions in namespaces:
-        known |= functions
+        functions_by_name |= functions
     code = tuple(functions["__name__"] for functions in namespaces)
-    found: dict[str, OfExperiment] = {}
+    judges: dict[str, OfExperiment] = {}
     for name, experiment in table(document)["experiments"].items():
-        rules = list(rules_of(document, name, known))
-        read = partial(function_of(experiment["read"], known), rules)
+        rules = list(rules_of(document, name, functions_by_name))
+        read = partial(function_of(experiment["read"], functions_by_name), rules)
         alone = folded(f"{document}_{name}")
         judged = partial(whole, read, alone) if alone else read
-        found[f"{document}_{name}"] = OfExperiment(f"{document}_{name}", judged, code)
-    return found
+        judges[f"{document}_{name}"] = OfExperiment(f"{document}_{name}", judged, code)
+    return judges
 
 
 def rules_of(document: str, experiment: str, functions: Functions) -> Iterator[Rule]:
@@ -189,9 +189,9 @@ def rules_of(document: str, experiment: str, functions: Functions) -> Iterator[R
     A part with `for_each` is a rule for each of the words, or tables of words, that it lists; if it
     is to be told at the `smallest` of them, these are one rule.
     """
-    given = table(document)
-    shared = {**given.get("words", {}), **given["experiments"][experiment]}
-    for claim, record in given["claims"].items():
+    document_table = table(document)
+    shared = {**document_table.get("words", {}), **document_table["experiments"][experiment]}
+    for claim, record in document_table["claims"].items():
         for part in record["parts"]:
             if experiment not in part["on"]:
                 continue
@@ -225,33 +225,43 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
 
     `printed` is a number or the name of what computes it; other numbers stand as they are.
     """
-    given = dict(fields)
-    if "printed" in given:
-        printed = given.pop("printed")
-        given["paper"] = function_of(printed, functions)() if isinstance(printed, dict) else printed
+    arguments = dict(fields)
+    if "printed" in arguments:
+        printed = arguments.pop("printed")
+        arguments["paper"] = (
+            function_of(printed, functions)() if isinstance(printed, dict) else printed
+        )
     for side in SIDES:
-        if side in given:
-            given |= {"null": given.pop(side), "direction": SIDES[side]}
-    if "control" in given:
-        control = {"what": "", "each": given.get("each", "each_network"), **given.pop("control")}
-        of = control.pop("of", "")
-        return Premised(rule_of(claim, given, functions), rule_of(claim, control, functions), of=of)
-    if "each" in given:
-        given["each"] = function_of(given["each"], functions)
-    if "by" in given:
-        return function_of({**given, "claim": claim}, functions)
-    if "cell" in given:
-        given["pick"] = function_of(given.pop("cell"), functions)
-    if given.get("unit") in UNITS:
-        given["unit"], given["scale"] = UNITS[given["unit"]]
-    if "over" in given:
-        given["over"] = tuple(given["over"])
-    return Judge(claim, **given)
+        if side in arguments:
+            arguments |= {"null": arguments.pop(side), "direction": SIDES[side]}
+    if "control" in arguments:
+        control = {
+            "what": "",
+            "each": arguments.get("each", "each_network"),
+            **arguments.pop("control"),
+        }
+        control_experiment = control.pop("of", "")
+        return Premised(
+            rule_of(claim, arguments, functions),
+            rule_of(claim, control, functions),
+            of=control_experiment,
+        )
+    if "each" in arguments:
+        arguments["each"] = function_of(arguments["each"], functions)
+    if "by" in arguments:
+        return function_of({**arguments, "claim": claim}, functions)
+    if "cell" in arguments:
+        arguments["pick"] = function_of(arguments.pop("cell"), functions)
+    if arguments.get("unit") in UNITS:
+        arguments["unit"], arguments["scale"] = UNITS[arguments["unit"]]
+    if "over" in arguments:
+        arguments["over"] = tuple(arguments["over"])
+    return Judge(claim, **arguments)
 
 
-def function_of(said: str | Mapping[str, Any], functions: Functions) -> Callable[..., Any]:
+def function_of(function: str | Mapping[str, Any], functions: Functions) -> Callable[..., Any]:
     """The function that a table names, with the arguments that stand beside its name, if any do."""
-    arguments = {"by": said} if isinstance(said, str) else dict(said)
+    arguments = {"by": function} if isinstance(function, str) else dict(function)
     name = arguments.pop("by")
     if name not in functions:
         raise InputError(f"a table of claims names {name!r}: expected a function of its document")

@@ -86,8 +86,8 @@ def curves(
     Raises:
         InputError: if a column is missing, or a value of `color` is not in `order`.
     """
-    named = dict.fromkeys(filter(None, (row, panel, color, x)))
-    by = [column for column in named if column != "kind"]
+    column_names = dict.fromkeys(filter(None, (row, panel, color, x)))
+    by = [column for column in column_names if column != "kind"]
     if levels is None:
         levels = pd.DataFrame(columns=["value", "label"])
     table = points(frame, by, scale)

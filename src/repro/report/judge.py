@@ -27,8 +27,8 @@ Split = Callable[[pd.DataFrame], Iterable[tuple[Facts, pd.DataFrame]]]
 
 def each_network(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
     """The rows of each network by themselves."""
-    for name, own in rows.groupby("backbone", sort=False):
-        yield {"backbone": str(name)}, own
+    for name, on_network in rows.groupby("backbone", sort=False):
+        yield {"backbone": str(name)}, on_network
 
 
 CELLS = ["experiment", "backbone", "method", "dim", "seed", "n_train", "value", "ci_low", "ci_high"]
@@ -70,24 +70,25 @@ class Judge:
         silent = True
         for facts, group in self.each(rows):
             facts = facts if isinstance(facts, dict) else {"group": facts}
-            named = group[[column for column in group if column in self.rows]]
-            own = group[[column for column in group if column in (*CELLS, *self.over)]]
-            if len(own):
-                own = own[named.eval(self.rows, local_dict=dict(facts), engine="python")]
-            own = self.at_its_size(own, facts)
-            factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
-            at = {
+            query_columns = group[[column for column in group if column in self.rows]]
+            chosen = group[[column for column in group if column in (*CELLS, *self.over)]]
+            if len(chosen):
+                speaks = query_columns.eval(self.rows, local_dict=dict(facts), engine="python")
+                chosen = chosen[speaks]
+            chosen = self.at_its_size(chosen, facts)
+            factor, cells = self.scale(facts), chosen.groupby(list(self.over), sort=False)
+            estimates = {
                 name: scaled(estimate(cell, deterministic=fixed(cell)), factor)
                 for name, cell in cells
             }
-            if not at:
+            if not estimates:
                 continue
             silent = False
-            name, e = self.pick(at)
-            what = self.what.format(
-                **{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)}
+            name, e = self.pick(estimates)
+            measured_words = self.what.format(
+                **{**facts, **dict(zip(self.over, name, strict=False)), "n": len(estimates)}
             )
-            network = ", ".join(map(str, own["backbone"].dropna().unique()))
+            network = ", ".join(map(str, chosen["backbone"].dropna().unique()))
             fields = {
                 "null": self.null,
                 "direction": self.direction,
@@ -96,25 +97,25 @@ class Judge:
                 "sized": self.sized,
                 "margin": self.margin,
             }
-            yield effect(self.claim, e, what, test=self.test, network=network, **fields)
+            yield effect(self.claim, e, measured_words, test=self.test, network=network, **fields)
         if silent and self.needs:
             yield absent(
                 self.claim,
                 f"needs {self.needs}, as under profile `paper`",
             )
 
-    def at_its_size(self, own: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+    def at_its_size(self, chosen: pd.DataFrame, facts: Facts) -> pd.DataFrame:
         """The rows of the printed dim, or where the network has not got it, of its share."""
-        printed = own[own["dim"] == self.at] if self.at is not None else own.iloc[:0]
+        printed = chosen[chosen["dim"] == self.at] if self.at is not None else chosen.iloc[:0]
         if len(printed):
             return printed
-        if self.near is None or own.empty:
-            return own
+        if self.near is None or chosen.empty:
+            return chosen
         wanted = self.near * facts["full"]
-        nearest = min(own["dim"], key=lambda dim: abs(dim - wanted))
+        nearest = min(chosen["dim"], key=lambda dim: abs(dim - wanted))
         if not wanted / 2**0.5 <= nearest <= wanted * 2**0.5:
-            return own.iloc[:0]
-        return own[own["dim"] == nearest]
+            return chosen.iloc[:0]
+        return chosen[chosen["dim"] == nearest]
 
 
 @dataclass(frozen=True)
@@ -138,15 +139,15 @@ class Premised:
         yield from self.with_premise(self.rule(rows, **options), rows)
 
     def with_premise(
-        self, found: Iterable[Measurement], rows: pd.DataFrame
+        self, measurements: Iterable[Measurement], rows: pd.DataFrame
     ) -> Iterator[Measurement]:
         """Measurements, each with what training costs its network, or that nobody knows."""
         elsewhere = self.of and self.of not in set(rows["experiment"])
-        known = recorded_rows(self.of) if elsewhere else rows
-        costs = {m.network: m for m in self.control.measure(known)}
-        alone = [str(name) for name in rows["backbone"].dropna().unique()]
-        for m in found:
-            cost = costs.get(m.network or (alone[0] if len(alone) == 1 else ""))
+        control_rows = recorded_rows(self.of) if elsewhere else rows
+        costs = {m.network: m for m in self.control.measure(control_rows)}
+        networks = [str(name) for name in rows["backbone"].dropna().unique()]
+        for m in measurements:
+            cost = costs.get(m.network or (networks[0] if len(networks) == 1 else ""))
             if cost is None or isnan(cost.high):
                 needed = "needs the same training without the method beside the untouched network"
                 yield replace(m, unknown=needed)
@@ -154,8 +155,8 @@ class Premised:
             surely_worse = cost.high < 0 if cost.direction > 0 else cost.low > 0
             if surely_worse:
                 lost = f"{abs(cost.value):.1f} {cost.unit}"
-                said = f"the same training without the method costs this network {lost}"
-                yield replace(m, unmet=said)
+                reason = f"the same training without the method costs this network {lost}"
+                yield replace(m, unmet=reason)
             else:
                 yield m
 
@@ -182,29 +183,29 @@ def whole(
     def spoken(found: Iterable[Measurement]) -> set[tuple[str, str]]:
         return {(m.claim_id, m.network) for m in found}
 
-    told = spoken(m for m in of_all if not isnan(m.low))
-    untold = spoken(of_all) - told - spoken(of_test)
-    of_all = [m for m in of_all if (m.claim_id, m.network) in told | untold]
-    return of_all + [m for m in of_test if (m.claim_id, m.network) not in told]
+    decided = spoken(m for m in of_all if not isnan(m.low))
+    undecided = spoken(of_all) - decided - spoken(of_test)
+    of_all = [m for m in of_all if (m.claim_id, m.network) in decided | undecided]
+    return of_all + [m for m in of_test if (m.claim_id, m.network) not in decided]
 
 
 def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Measurement]:
     """What the rows say of every rule, in their order; of several as one, the smallest value."""
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for rule in rules:
         if isinstance(rule, Judge | Premised):
-            found += rule.measure(rows, **options)
+            measurements += rule.measure(rows, **options)
         elif isinstance(rule, tuple):
-            found += sorted(judge(rule, rows, **options), key=lambda m: m.value)[:1]
+            measurements += sorted(judge(rule, rows, **options), key=lambda m: m.value)[:1]
         else:
-            found += rule(rows)
-    return found
+            measurements += rule(rows)
+    return measurements
 
 
 def network_by_network(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows of each network say, by itself."""
-    found = []
-    for name, own in rows.groupby("backbone", sort=False):
-        for m in judge(rules, own):
-            found.append(replace(m, network=str(name)))
-    return found
+    measurements = []
+    for name, on_network in rows.groupby("backbone", sort=False):
+        for m in judge(rules, on_network):
+            measurements.append(replace(m, network=str(name)))
+    return measurements

@@ -54,17 +54,17 @@ def command(page: str, parameters: Mapping[str, Any]) -> str:
     def said(value: Any) -> Any:
         if isinstance(value, list):
             return [said(each) for each in value]
-        named = isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir())
-        return Path(value).name if named else value
+        is_folder = isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir())
+        return Path(value).name if is_folder else value
 
-    given = {
+    plain_values = {
         name: said(value)
         for name, value in parameters.items()
         if value is not None and name != "record"
     }
     texts = {
         name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in given.items()
+        for name, value in plain_values.items()
     }
     return shlex.join(
         ["repro", "run", page, *(word for item in texts.items() for word in ("-p", *item))]
@@ -132,10 +132,10 @@ class Page:
         """The profile's configuration with the page's source and seed, how its parameters say to
         train, and what the reader changed; None keeps it.
         """
-        given: dict[str, Any] = (
+        parameters: dict[str, Any] = (
             {"source": self.data_source, "seed": self.seed} | self.training | changes
         )
-        return profile_named(self.profile, **given)
+        return profile_named(self.profile, **parameters)
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
@@ -146,10 +146,12 @@ class Page:
         """Recorded rows of one network: the reader's where it has some, else the one nearest to the
         paper's.
         """
-        known = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
-        asked = (backbone, Path(backbone or "").name)  # A folder is recorded under its name
-        kept = next((name for name in known if name in asked), next(iter(known), None))
-        return self.recorded[self.recorded["backbone"] == kept]
+        networks = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
+        asked_names = (backbone, Path(backbone or "").name)  # A folder is recorded under its name
+        network = next(
+            (name for name in networks if name in asked_names), next(iter(networks), None)
+        )
+        return self.recorded[self.recorded["backbone"] == network]
 
     def kept(self, number: int | None, real: int, generated: int) -> int | None:
         """How much is kept: what the reader says, 0 for all; else the few of `embedded`, of
@@ -179,18 +181,18 @@ class Page:
             recorded: recorded rows that bear on the claims; by default all of the experiment.
         """
         recorded = self.recorded if recorded is None else recorded
-        said: list[Shown] = []
+        shown: list[Shown] = []
         if judged is not None:
             frames = [recorded_frame(judged, recorded)] if len(recorded) else []
             frames.append(verdict_frame("live", judged(live), live))
             write_verdicts(self.name, *frames)
-            said.append(verdict_table(pd.concat(frames, ignore_index=True)))
+            shown.append(verdict_table(pd.concat(frames, ignore_index=True)))
         if self.record:
             written = ", ".join(
                 map(str, record(live.assign(command=command(self.name, self.parameters))))
             )
-            said.append(Shown(f"<p>recorded: {escape(written)}</p>", f"recorded: {written}"))
-        return _together(said)
+            shown.append(Shown(f"<p>recorded: {escape(written)}</p>", f"recorded: {written}"))
+        return _together(shown)
 
 
 def _refuse_repeated(name: str, values: list[Any]) -> None:
@@ -239,12 +241,12 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
             f'<div class="badge-line">{pill(kind, kind)} {none}</div>',
             f"{kind} numbers: {none}",
         )
-    said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
-    source = said.pop("data_source").removesuffix(", none")  # Some rows of the page read no data
+    origin = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
+    source = origin.pop("data_source").removesuffix(", none")  # Some rows of the page read no data
     meaning, networks = SOURCES.get(source, source), networks_line(rows)
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
     of_whom = f"{meaning}. {networks}" if networks else meaning
-    columns = " · ".join(f"{SAID[name]}: <b>{escape(value)}</b>" for name, value in said.items())
+    columns = " · ".join(f"{SAID[name]}: <b>{escape(value)}</b>" for name, value in origin.items())
     html = (
         f'<details class="badge-line"><summary>{pill(kind, kind)} '
         f'<span class="source-badge source-{escape(source)}">data: '
@@ -252,7 +254,7 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
         f"<p>{columns}</p>"
         f"{again and f'<p>Run it again:</p><pre>{escape(again)}</pre>'}</details>"
     )
-    plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
+    plain = "; ".join(f"{SAID[name]} {value}" for name, value in origin.items())
     return Shown(
         html,
         f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}",
@@ -265,21 +267,21 @@ def networks_line(rows: pd.DataFrame) -> str:
 
     Empty where no network of the rows has another one's place or a recorded score.
     """
-    scores, said = full_size_scores(), []
+    scores, sentences = full_size_scores(), []
     places = places_of(str(rows["experiment"].iloc[0]))
     for name in (str(name) for name in rows["backbone"].dropna().unique() if ", " not in name):
         place, network = places.get(name, places.get("any")), name.removesuffix(" + SimCSE")
-        own = {
+        scores_here = {
             words: scores[network + end] for end, words in STATES.items() if network + end in scores
         }
-        if name not in (*OWN_NETWORKS, place) and own:
-            listed = ", ".join(f"{score:.1f} {words}" for words, score in own.items())
-            said.append(f"{name}{f' (the paper: {place})' if place else ''} {listed}")
-    if not said:
+        if name not in (*OWN_NETWORKS, place) and scores_here:
+            listed = ", ".join(f"{score:.1f} {words}" for words, score in scores_here.items())
+            sentences.append(f"{name}{f' (the paper: {place})' if place else ''} {listed}")
+    if not sentences:
         return ""
     counted = BASELINES["tfidf"]
     floor = [f"counted words ({counted}) {scores[counted]:.1f}"] if counted in scores else []
     return (
         "Spearman × 100 at full size on STS-B's test pairs (recorded): "
-        f"{'; '.join([*said, *floor])}."
+        f"{'; '.join([*sentences, *floor])}."
     )

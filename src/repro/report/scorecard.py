@@ -40,15 +40,15 @@ def heard(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
     Networks that speak together are heard where the last of them would be, if all are named.
     """
     judges = list(record_of(claim)["judges"])
-    said: dict[str, tuple[int, Outcome]] = {}
-    for name, own in parts.groupby("network", sort=False):
+    ranked_words: dict[str, tuple[int, Outcome]] = {}
+    for name, on_network in parts.groupby("network", sort=False):
         place = rank(claim, str(name))
         if place < len(judges):
-            verdicts = list(own["verdict"])
+            verdicts = list(on_network["verdict"])
             word = "answered" if "answered" in verdicts else worst(verdicts)
-            said[str(name)] = (place, word)
-    in_order = sorted(said, key=lambda name: said[name][0])
-    return {name: said[name][1] for name in in_order}
+            ranked_words[str(name)] = (place, word)
+    in_order = sorted(ranked_words, key=lambda name: ranked_words[name][0])
+    return {name: ranked_words[name][1] for name in in_order}
 
 
 def rank(claim: str, networks: str) -> int:
@@ -68,8 +68,8 @@ def told(claim: str, parts: pd.DataFrame) -> Told:
     all of them, and one against it is enough.
     """
     record = record_of(claim)
-    said = heard(claim, parts)
-    speaking = {name: word for name, word in said.items() if word not in SILENT}
+    word_of_network = heard(claim, parts)
+    speaking = {name: word for name, word in word_of_network.items() if word not in SILENT}
     seen = [name for name, word in speaking.items() if word in SEEN_AGAIN]
     not_seen = [name for name, word in speaking.items() if word in NOT_SEEN]
     lacking = missing = ""
@@ -86,15 +86,15 @@ def told(claim: str, parts: pd.DataFrame) -> Told:
     elif seen and lacking:
         word, first, why, briefly = "cannot tell", seen[0], lacking, missing
     else:
-        word = together_of(list(speaking.values()) or list(said.values()))
-        first = next((name for name in said if said[name] == word), "")
+        word = together_of(list(speaking.values()) or list(word_of_network.values()))
+        first = next((name for name in word_of_network if word_of_network[name] == word), "")
         why = lacking if word in SILENT and lacking else reason_of(parts, first, word)
         briefly = reason_of(parts, first, word, "briefly")
     agreeing = seen if word in ("split", *SEEN_AGAIN) else not_seen if word in NOT_SEEN else []
     if word in ("cannot tell", "answered"):
         agreeing = [name for name in speaking if speaking[name] == word] or seen
     tally = f"{len(agreeing)} of {len(speaking)}" if speaking else ""
-    others = [f"{name}: {outcome}" for name, outcome in said.items() if name != first]
+    others = [f"{name}: {outcome}" for name, outcome in word_of_network.items() if name != first]
     return Told(word, first, tally, "; ".join(others), why, briefly)
 
 
@@ -102,9 +102,9 @@ def together_of(words: Sequence[Outcome]) -> Outcome:
     """What networks say that do not disagree: what is said on the paper's own network, else the
     weaker of those that decide, else the first.
     """
-    for own in ("not reproduced", "reproduced"):
-        if own in words:
-            return own
+    for own_word in ("not reproduced", "reproduced"):
+        if own_word in words:
+            return own_word
     deciding = [word for word in words if word in (*SEEN_AGAIN, *NOT_SEEN, "answered")]
     return worst(deciding) if deciding else next(iter(words), "not attempted")
 
@@ -113,9 +113,9 @@ def reason_of(parts: pd.DataFrame, network: str, word: Outcome, told_in: str = "
     """What stands beside a verdict on a network, the most telling first, as the column `told_in`
     has it; of one without any, what stands beside any part.
     """
-    own = decisive(parts, network)
-    own = own if len(own) else parts[parts["verdict"] == word]
-    return next((reason for reason in own[told_in] if reason), "")
+    with_reason = decisive(parts, network)
+    with_reason = with_reason if len(with_reason) else parts[parts["verdict"] == word]
+    return next((reason for reason in with_reason[told_in] if reason), "")
 
 
 def decisive(parts: pd.DataFrame, network: str) -> pd.DataFrame:
@@ -124,16 +124,17 @@ def decisive(parts: pd.DataFrame, network: str) -> pd.DataFrame:
     A contradiction and an answer are told by the part that is surest, all else by the part that is
     least sure.
     """
-    own = parts[parts["network"] == network]
-    if own.empty:
-        return own
-    word = "answered" if (own["verdict"] == "answered").any() else worst(list(own["verdict"]))
-    own = own[own["verdict"] == word]
+    on_network = parts[parts["network"] == network]
+    if on_network.empty:
+        return on_network
+    verdicts = list(on_network["verdict"])
+    word = "answered" if "answered" in verdicts else worst(verdicts)
+    on_network = on_network[on_network["verdict"] == word]
     surest = word in (*NOT_SEEN, "answered")
-    return own.sort_values("chance", ascending=surest, kind="stable", na_position="last")
+    return on_network.sort_values("chance", ascending=surest, kind="stable", na_position="last")
 
 
-def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
+def scorecard(verdicts: pd.DataFrame | None = None) -> pd.DataFrame:
     """Every claim with its recorded and its live verdict, each by the networks that its record
     names.
 
@@ -143,21 +144,21 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
     Generated text judges nothing. Verdicts are those given, by default those that the build's pages
     left.
     """
-    given = read_verdicts() if given is None else given
+    verdicts = read_verdicts() if verdicts is None else verdicts
     card = claims().copy()
     for kind in ("recorded", "live"):
-        own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
-        of_claim = dict(list(own.groupby("claim_id")))
-        parts_of = [of_claim.get(claim, own.iloc[:0]) for claim in card["claim_id"]]
+        of_kind = verdicts[(verdicts["kind"] == kind) & ~verdicts["verdict"].isin(ON_GENERATED)]
+        of_claim = dict(list(of_kind.groupby("claim_id")))
+        parts_of = [of_claim.get(claim, of_kind.iloc[:0]) for claim in card["claim_id"]]
         pairs = list(zip(card["claim_id"], parts_of, strict=True))
-        said = [told(claim, parts) for claim, parts in pairs]
-        card[kind] = [one.verdict for one in said]
+        outcomes = [told(claim, parts) for claim, parts in pairs]
+        card[kind] = [one.verdict for one in outcomes]
         if kind == "recorded":
             for column in ("network", "tally", "others", "why", "briefly"):
-                card[column] = [getattr(one, column) for one in said]
-            rested = [rests_on(one, parts) for one, (_, parts) in zip(said, pairs, strict=True)]
+                card[column] = [getattr(one, column) for one in outcomes]
+            rested = [rests_on(one, parts) for one, (_, parts) in zip(outcomes, pairs, strict=True)]
             card["rests"], card["chance"] = zip(*rested, strict=True)
-    card["page"] = card["claim_id"].map(given.groupby("claim_id")["page"].first()).fillna("")
+    card["page"] = card["claim_id"].map(verdicts.groupby("claim_id")["page"].first()).fillna("")
     return card
 
 
@@ -174,13 +175,13 @@ def rests_on(one: Told, parts: pd.DataFrame) -> tuple[str, float]:
     of_network = len(on_network)
     seeds = int(deciding["seeds"].min())
     of_all = int(one.tally.split()[-1])
-    said = (
+    counts_in_words = (
         f"{len(deciding)} of {of_network} part{'s' * (of_network != 1)}, "
         f"{seeds} seed{'s' * (seeds != 1)}, {one.tally} network{'s' * (of_all != 1)}"
     )
     if one.verdict in SEEN_AGAIN:
-        return said, float(on_network["chance"].max())
-    return said, float(deciding["chance"].iloc[0]) if one.verdict in NOT_SEEN else nan
+        return counts_in_words, float(on_network["chance"].max())
+    return counts_in_words, float(deciding["chance"].iloc[0]) if one.verdict in NOT_SEEN else nan
 
 
 def counted(card: pd.DataFrame) -> pd.DataFrame:
@@ -191,10 +192,10 @@ def counted(card: pd.DataFrame) -> pd.DataFrame:
 def front_sentence(card: pd.DataFrame) -> str:
     """What the recorded runs say of all documents together, for the front page."""
     card = counted(card)
-    said = card["recorded"].value_counts()
+    count_of = card["recorded"].value_counts()
 
     def number(*outcomes: Outcome) -> int:
-        return int(sum(said.get(outcome, 0) for outcome in outcomes))
+        return int(sum(count_of.get(outcome, 0) for outcome in outcomes))
 
     tested = number(*SEEN_AGAIN, *NOT_SEEN, "split", "cannot tell")
     against = card[card["recorded"].isin(NOT_SEEN)]
@@ -202,8 +203,8 @@ def front_sentence(card: pd.DataFrame) -> str:
         set(short_names(network)) <= set(record_of(claim)["own"])
         for claim, network in zip(against["claim_id"], against["network"], strict=True)
     ]
-    own = sum(on_own)
-    on_papers = f"{own or 'None'} of these {'were' if own > 1 else 'was'}"
+    own_count = sum(on_own)
+    on_papers = f"{own_count or 'None'} of these {'were' if own_count > 1 else 'was'}"
     decided = number(*SEEN_AGAIN, *NOT_SEEN)
     return (
         f"Of {tested} statements that our networks could test, "

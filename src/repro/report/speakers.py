@@ -59,9 +59,9 @@ def short_names(networks: str) -> list[str]:
     return [Path(name).name for name in networks.split(", ")]
 
 
-def nearness(network: str, own: Sequence[str] = ()) -> int:
+def nearness(network: str, own_networks: Sequence[str] = ()) -> int:
     """The place of a network: first a paper's own, then the stand-ins, then all others."""
-    order = (*own, *STAND_INS)
+    order = (*own_networks, *STAND_INS)
     # A hub id without its owner
     return order.index(name) if (name := Path(network).name) in order else len(order)
 
@@ -69,16 +69,16 @@ def nearness(network: str, own: Sequence[str] = ()) -> int:
 def deep(m: Measurement, known: Known) -> str:
     """Depth cannot be told from a network of two or three layers."""
     few = {name: BLOCKS.get(name, FEWEST_BLOCKS) for name in m.network.split(", ")}
-    said = [f"{name} has {blocks}" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
-    return f"{', '.join(said)} blocks; at least {FEWEST_BLOCKS} are needed" if said else ""
+    shallow = [f"{name} has {blocks}" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
+    return f"{', '.join(shallow)} blocks; at least {FEWEST_BLOCKS} are needed" if shallow else ""
 
 
 def chosen_on_dev(m: Measurement, known: Known) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
     chosen = {*record_of(m.claim_id)["own"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
     lacking = [n for n in m.network.split(", ") if Path(n).name not in chosen]
-    said = "is trained with the paper's settings; ones chosen for it on dev pairs are needed"
-    return f"{', '.join(lacking)} {said}" if lacking else ""
+    reason = "is trained with the paper's settings; ones chosen for it on dev pairs are needed"
+    return f"{', '.join(lacking)} {reason}" if lacking else ""
 
 
 def above_words(m: Measurement, known: Known) -> str:
@@ -89,13 +89,13 @@ def above_words(m: Measurement, known: Known) -> str:
         return ""
     floor = full_size_scores().get(BASELINES["tfidf"], nan)
     scores = {name: known.scores.get(name) for name in m.network.split(", ")}
-    said = [
+    below_floor = [
         f"{name} scores {score:.1f} on STS-B at full size"
         for name, score in scores.items()
         if score is not None and score <= floor
     ]
     asked_for = f"more than the {floor:.1f} of counted words is needed"
-    return f"{', '.join(said)}; {asked_for}" if said else ""
+    return f"{', '.join(below_floor)}; {asked_for}" if below_floor else ""
 
 
 def taught(m: Measurement, known: Known) -> str:
@@ -133,23 +133,24 @@ def lifted_by(rows: pd.DataFrame, network: str) -> float:
     """In points, the encoder's score on dev pairs after training at full width less that of the
     untouched network, at the same readout; NaN where rows hold only one of them.
     """
-    own = dev_scores(rows, network)
-    untouched = own[own["method"] == UNTRAINED]
+    scores = dev_scores(rows, network)
+    untouched = scores[scores["method"] == UNTRAINED]
     trained = at_full_width(rows, network)
     return 100 * float(trained["value"].mean() - untouched["value"].mean())
 
 
 def at_full_width(rows: pd.DataFrame, network: str) -> pd.DataFrame:
     """The encoder's scores on dev pairs after training at full width, a row per seed."""
-    own = dev_scores(rows, network)
-    trained = own[own["method"] == END_TO_END]
+    scores = dev_scores(rows, network)
+    trained = scores[scores["method"] == END_TO_END]
     return trained[trained["dim"] == SIZES.get(Path(network).name, trained["dim"].max())]
 
 
 def dev_scores(rows: pd.DataFrame, network: str) -> pd.DataFrame:
     """The scores of a network's encoder on dev pairs."""
-    own = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
-    return own[(own["metric"] == "spearman") & own["setting"].fillna("").str.startswith("dev")]
+    encoder_rows = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
+    on_dev = encoder_rows["setting"].fillna("").str.startswith("dev")
+    return encoder_rows[(encoder_rows["metric"] == "spearman") & on_dev]
 
 
 def full_score(rows: pd.DataFrame) -> float | None:
@@ -158,18 +159,20 @@ def full_score(rows: pd.DataFrame) -> float | None:
 
     What was mended after training, by a flow or a mapping, says nothing of the network.
     """
-    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
-    own = own[own["dim"].notna()]
-    own = own[~own["setting"].fillna("").str.startswith("dev")]
-    own = own[(own["dim"] == own["dim"].max()) & ~own["method"].str.contains(MENDED)]
-    means = own.groupby(["method", "readout", "layer"], dropna=False)["value"].mean()
+    test_rows = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
+    test_rows = test_rows[test_rows["dim"].notna()]
+    test_rows = test_rows[~test_rows["setting"].fillna("").str.startswith("dev")]
+    test_rows = test_rows[
+        (test_rows["dim"] == test_rows["dim"].max()) & ~test_rows["method"].str.contains(MENDED)
+    ]
+    means = test_rows.groupby(["method", "readout", "layer"], dropna=False)["value"].mean()
     return 100 * float(means.max()) if len(means) else None
 
 
 def named(what: str, networks: list[str]) -> list[str]:
     """The networks that a text names; a name within a longer one that it names does not count."""
-    found = [name for name in networks if name in what]
-    return [name for name in found if sum(name in other for other in found) == 1]
+    present = [name for name in networks if name in what]
+    return [name for name in present if sum(name in other for other in present) == 1]
 
 
 CONDITIONS = {
@@ -190,7 +193,7 @@ def asked(m: Measurement, known: Known) -> Measurement:
     )
 
 
-def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
+def placed(measurements: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
     """Measurements with what their rows and the record of their claim say of who speaks: network,
     generated text, scope, the condition that fails.
 
@@ -210,8 +213,8 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
     protocol = str(experiments.iloc[0]) if len(experiments) else ""
     # Folds of all items are judged by what the others teach; the papers have a test split
     another = "protocol" in experiment_of(protocol) or protocol.endswith("_folds")
-    whole = []
-    for m in found:
+    with_speakers = []
+    for m in measurements:
         record = record_of(m.claim_id)
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         speakers = network.split(", ")
@@ -233,12 +236,12 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
             missing=m.missing
             or (f"the claim speaks of {', '.join(record['judges'])} alone" if alone else ""),
         )
-        whole.append(asked(m, known))
-    bearing = [m for m in whole if may_decide(m)]
-    parts = Counter(m.claim_id for m in bearing)
+        with_speakers.append(asked(m, known))
+    bearing = [m for m in with_speakers if may_decide(m)]
+    parts_of_claim = Counter(m.claim_id for m in bearing)
     networks = Counter(claim for claim, _ in {(m.claim_id, m.network) for m in bearing})
-    for m in whole:
-        together = pages_of(m.claim_id) * max(1, parts[m.claim_id])
+    for m in with_speakers:
+        together = pages_of(m.claim_id) * max(1, parts_of_claim[m.claim_id])
         all_needed = m.testable == "only that network"
         on_any = 1 if all_needed else max(1, networks[m.claim_id])
         yield replace(m, parts=together, networks=on_any)

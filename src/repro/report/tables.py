@@ -88,16 +88,16 @@ def side_by_side(
             f"live rows name the cell {twice} twice: select one metric, readout and seed first"
         )
     grouped = recorded.groupby(keys, dropna=False)["value"]
-    drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
-    here = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
+    is_random = (grouped.size() == 1) | (grouped.nunique() > 1)
+    live_numbers = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
     columns = {
         "paper": 100 * paper.set_index(keys)["value"],
         "recorded": (100 * grouped.mean()),
-        "recorded_sd": 100 * grouped.std().where(drawn),
-        "seeds": grouped.size().where(drawn),
-        "live": here["value"],
-        "live_low": here["ci_low"],
-        "live_high": here["ci_high"],
+        "recorded_sd": 100 * grouped.std().where(is_random),
+        "seeds": grouped.size().where(is_random),
+        "live": live_numbers["value"],
+        "live_low": live_numbers["ci_low"],
+        "live_high": live_numbers["ci_high"],
     }
     table = pd.concat(columns, axis=1)
     table["gap"] = table["live"] - table["paper"]
@@ -166,18 +166,18 @@ def wide(
         return pd.DataFrame(columns=[names.get(line, line) for line in lines])
     keys = [*lines, across]
     numeric = {key: pd.api.types.is_numeric_dtype(rows[key]) for key in keys}
-    named = [key for key in keys if not numeric[key]]
-    rows = rows.assign(**{key: rows[key].fillna("") for key in named})
-    parts = rows.groupby(keys, sort=False, dropna=False)
-    table = pd.Series({key: cell(part) for key, part in parts}).unstack()
+    text_keys = [key for key in keys if not numeric[key]]
+    rows = rows.assign(**{key: rows[key].fillna("") for key in text_keys})
+    groups = rows.groupby(keys, sort=False, dropna=False)
+    table = pd.Series({key: cell(group) for key, group in groups}).unstack()
     table.index.names = list(lines)
 
     def place(values: pd.Index) -> pd.Index:
         name = values.name
         if name not in orders and numeric[name]:
             return values
-        known = [*orders.get(name, ()), *dict.fromkeys(rows[name])]
-        return pd.Index([known.index(value) for value in values])
+        in_order = [*orders.get(name, ()), *dict.fromkeys(rows[name])]
+        return pd.Index([in_order.index(value) for value in values])
 
     table.columns.name = across
     table = table.sort_index(key=place).sort_index(axis=1, key=place)
@@ -200,8 +200,10 @@ def nothing(wanted: str) -> Shown:
     """What stands in place of a table or a figure that the reader's parameters leave empty: its
     title, or why.
     """
-    said = f"Nothing to show under these parameters{': ' if wanted else ''}{wanted.rstrip('.')}."
-    return Shown(f'<p class="nothing">{escape(said)}</p>', said)
+    sentence = (
+        f"Nothing to show under these parameters{': ' if wanted else ''}{wanted.rstrip('.')}."
+    )
+    return Shown(f'<p class="nothing">{escape(sentence)}</p>', sentence)
 
 
 def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:
@@ -300,17 +302,20 @@ def names(*frames: pd.DataFrame) -> dict[str, str]:
 
     A method of no one network, such as the majority class, keeps its name.
     """
-    found: dict[str, list[str]] = {}
+    shown_by_method: dict[str, list[str]] = {}
     for frame in frames:
-        kept = (
+        methods = (
             frame[["method", "backbone", "data_source"]].dropna(subset="method").drop_duplicates()
         )
-        for method, backbone, source in kept.itertuples(index=False):
+        for method, backbone, source in methods.itertuples(index=False):
             generated = str(source) == "microworld"
-            said = (
+            shown = (
                 method
                 if pd.isna(backbone)
                 else shown_name(str(method), str(backbone), generated=generated)
             )
-            found.setdefault(str(method), []).append(said)
-    return {method: "; ".join(dict.fromkeys(each)) for method, each in found.items()}
+            shown_by_method.setdefault(str(method), []).append(shown)
+    return {
+        method: "; ".join(dict.fromkeys(shown_names))
+        for method, shown_names in shown_by_method.items()
+    }

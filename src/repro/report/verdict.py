@@ -82,11 +82,11 @@ class Measurement:
             return "does not apply"
         if self.testable == "question":
             return "cannot tell" if self.unknown or answer(self) == "open" else "answered"
-        said = answer_among_all(self)
-        if self.unknown or said == "open":
+        outcome = answer_among_all(self)
+        if self.unknown or outcome == "open":
             return "cannot tell"
         same = self.scope == "same"
-        if said == "no":
+        if outcome == "no":
             return "not reproduced" if same else "not seen here"
         if not size_agrees(self):
             return "direction only"
@@ -110,8 +110,8 @@ class Measurement:
         if self.unknown or not beyond:
             return self.unknown or remedy(self)
         # What it would take to see a size that is excluded is of no use
-        said = side_open(self) if answer(self) == "open" else remedy(self)
-        return f"{said}; the printed {_signed(f'{self.paper:.3g}')} is excluded"
+        reason = side_open(self) if answer(self) == "open" else remedy(self)
+        return f"{reason}; the printed {_signed(f'{self.paper:.3g}')} is excluded"
 
     @property
     def briefly(self) -> str:

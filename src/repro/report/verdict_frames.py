@@ -62,8 +62,13 @@ def verdict_frame(
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):
         record_of(m.claim_id)  # Which has to be known
-        said = {"verdict": m.verdict, "why": m.why, "briefly": m.briefly, "chance": m.chance}
-        lines.append({**asdict(m), "kind": kind, **said})
+        verdict_fields = {
+            "verdict": m.verdict,
+            "why": m.why,
+            "briefly": m.briefly,
+            "chance": m.chance,
+        }
+        lines.append({**asdict(m), "kind": kind, **verdict_fields})
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
@@ -88,14 +93,14 @@ def recorded_frame(
     # Premises read other recorded rows, and rules the tables of claims and of printed values
     read = [path for path in PACKAGE.rglob("*") if path.suffix in (".toml", ".csv")]
     read += results_folder().glob("*.parquet")
-    named = {
+    key = {
         "experiment": judged.experiment,
         "options": judged.options,
         "rows": [_digest_of(rows), _digest_of(speaking)],
         "files": sorted(map(sha256, read)),
     }
     code = (*judged.code, __name__)
-    return pd.DataFrame(Store().remember("verdicts", named, lines, code=code), columns=COLUMNS)
+    return pd.DataFrame(Store().remember("verdicts", key, lines, code=code), columns=COLUMNS)
 
 
 def _digest_of(rows: pd.DataFrame) -> str:

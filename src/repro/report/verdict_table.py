@@ -81,7 +81,7 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     deciding = parts.iloc[:0] if silent else decisive(recorded, claim.network)
     deciding = parts if deciding.empty and not silent else deciding
     value = beside_printed(deciding.iloc[0]) if len(deciding) else ""
-    drawn = whisker(deciding.iloc[0]) if len(deciding) else ""
+    whisker_svg = whisker(deciding.iloc[0]) if len(deciding) else ""
     measured = deciding["what"].iloc[0] if len(deciding) else ""
     rests = "; ".join(filter(None, (measured, claim.rests)))
     reason = f" ({claim.briefly})" if claim.briefly else ""
@@ -110,7 +110,7 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
         f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
         f'<span class="claim-said"><span class="claim-id">{escape(claim.claim_id)}</span> '
         f"{escape(claim.statement)}</span> "
-        f'<span class="claim-value">{drawn} {value}'
+        f'<span class="claim-value">{whisker_svg} {value}'
         f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
         f"<p>{escape(f'{claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
         f"{show(table).html}</details>"
@@ -164,9 +164,9 @@ def whisker(part: pd.Series) -> str:
     near = min(near, WIDEST * np.nanmax(np.abs(numbers)))
     far = np.nanmax(np.abs([low - null, high - null, near]))
     reach = min(far, WIDEST * near)
-    drawn = {"value": value, "low": low, "high": high, "paper": paper}
+    numbers_by_name = {"value": value, "low": low, "high": high, "paper": paper}
     x = {}
-    for name, number in drawn.items():
+    for name, number in numbers_by_name.items():
         share = float(np.clip((number - null) / reach, -1, 1))
         x[name] = 60 + 54 * share
     line = "" if isnan(low) else f'<path d="M{x["low"]:.1f} 8H{x["high"]:.1f}" stroke-width="2"/>'

@@ -50,8 +50,8 @@ def whiskers(
     Raises:
         InputError: if a column is missing.
     """
-    named = [column for column in (line, panel, color) if column]
-    frame = checked(frame, ("kind", *named, *POINT)).dropna(subset="value")
+    columns = [column for column in (line, panel, color) if column]
+    frame = checked(frame, ("kind", *columns, *POINT)).dropna(subset="value")
     if frame.empty:
         raise NothingToDraw("no row has a value")
     lines = list(dict.fromkeys(frame[line]))
@@ -70,9 +70,11 @@ def whiskers(
     height = 0.7 + deep * (0.7 + (0.2 + 0.14 * len(series)) * len(lines))
     figure, axes = new_figure(deep, abreast, height=height, sharex=share, sharey=True)
     for axis, title in zip(axes, panels, strict=False):
-        own = frame[frame[panel] == title] if panel else frame
-        parts = {name: own[own[color] == name] if color else own for name in series}
-        _dots_on_intervals(axis, parts, own[own["kind"] == "paper"])
+        of_panel = frame[frame[panel] == title] if panel else frame
+        frame_by_series = {
+            name: of_panel[of_panel[color] == name] if color else of_panel for name in series
+        }
+        _dots_on_intervals(axis, frame_by_series, of_panel[of_panel["kind"] == "paper"])
         axis.set_yticks(range(len(lines)), [str(name) for name in lines])
         axis.set_ylim(len(lines) - 0.5, -0.5)
         axis.set_title(str(title), loc="left", fontsize=SMALLEST)
@@ -113,9 +115,13 @@ def _in_words(
     numbers: Sequence[str],
 ) -> str:
     """What a figure shows, and the names of everything of which there is some."""
-    told = {"lines": lines, "panels": panels, "colours": colours, "numbers": numbers}
-    named = [f"{kind}: {', '.join(map(title_of, each))}" for kind, each in told.items() if each]
-    return "; ".join([f"{xlabel} with intervals", *named])
+    names_by_kind = {"lines": lines, "panels": panels, "colours": colours, "numbers": numbers}
+    shown_kinds = [
+        f"{kind}: {', '.join(map(title_of, names))}"
+        for kind, names in names_by_kind.items()
+        if names
+    ]
+    return "; ".join([f"{xlabel} with intervals", *shown_kinds])
 
 
 def _dots_on_intervals(
