@@ -60,9 +60,11 @@ def _as_kind(values: "pd.Series[Any]", kind: str, path: Path) -> "pd.Series[Any]
     """A column as its kind, if it holds such values or none; no number is made of text, nor text of
     a number.
     """
-    there = values.dropna()
-    is_text = pd.api.types.is_string_dtype(there)
-    if there.empty or (is_text == (kind == "string") and not pd.api.types.is_bool_dtype(there)):
+    values_there = values.dropna()
+    is_text = pd.api.types.is_string_dtype(values_there)
+    if values_there.empty or (
+        is_text == (kind == "string") and not pd.api.types.is_bool_dtype(values_there)
+    ):
         try:
             return values.astype(kind)
         except (
@@ -70,8 +72,8 @@ def _as_kind(values: "pd.Series[Any]", kind: str, path: Path) -> "pd.Series[Any]
             ValueError,
         ):  # Of halves where whole numbers are expected, and of objects
             pass
-    found = f"{there.tolist()[0]!r} ({values.dtype})"
-    fault = f"has {found} in the column {values.name!r}: expected {SPELLED[kind]}"
+    first_value = f"{values_there.tolist()[0]!r} ({values.dtype})"
+    fault = f"has {first_value} in the column {values.name!r}: expected {SPELLED[kind]}"
     raise InputError(f"{path} {fault}. Correct the file and {LIST_ANEW}")
 
 
@@ -126,9 +128,9 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
             refuse_missing(path, digests)
-            known = read_recorded(path) if path.is_file() else make_rows([])
-            check_replaceable(group, known, path)
-            merged[path] = _merged(group, known)
+            recorded = read_recorded(path) if path.is_file() else make_rows([])
+            check_replaceable(group, recorded, path)
+            merged[path] = _merged(group, recorded)
         for path, frame in merged.items():
             with replacing(path) as partial:
                 frame.to_parquet(partial, compression="zstd", index=False)
@@ -143,10 +145,10 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
 def _merged(rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """Known rows and new ones, which replace those of the same key."""
     new = rows[list(COLUMNS)]
-    both = pd.concat([known, new], ignore_index=True) if len(known) else new
-    both = both.drop_duplicates(list(KEY), keep="last")
-    unnamed = both["config"].isna() & both.duplicated(list(KEY[:-1]), keep="last")
-    return both[~unnamed].sort_values(list(KEY), ignore_index=True)
+    merged = pd.concat([known, new], ignore_index=True) if len(known) else new
+    merged = merged.drop_duplicates(list(KEY), keep="last")
+    unnamed = merged["config"].isna() & merged.duplicated(list(KEY[:-1]), keep="last")
+    return merged[~unnamed].sort_values(list(KEY), ignore_index=True)
 
 
 def recorded_rows(experiment: str) -> pd.DataFrame:
@@ -170,5 +172,5 @@ def _read_once(path: Path, content: bytes) -> pd.DataFrame:
 
 def _in_one_block(rows: pd.DataFrame) -> pd.DataFrame:
     """Parsed rows, their text as Python strings."""
-    found = parsed(rows)
-    return found.astype(dict.fromkeys(found.select_dtypes("string"), object)).copy()
+    one_block = parsed(rows)
+    return one_block.astype(dict.fromkeys(one_block.select_dtypes("string"), object)).copy()

@@ -124,15 +124,14 @@ def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their methods and settings say in words as columns, filled in only where
     they are empty.
     """
-    found = {}
+    new_columns = {}
     for pattern, column, kind in PARSED:
         codes, texts = pd.factorize(rows[column])  # Many rows say the same
         matched = [re.fullmatch(pattern, text) for text in texts]
         for name in re.compile(pattern).groupindex:
-            said = pd.Series([match and match[name] for match in matched], dtype="string")
-            said = (
-                said if kind == "string" else pd.to_numeric(said.str.replace(",", "")).astype(kind)
-            )
-            values = pd.Series(said.array.take(codes, allow_fill=True), rows.index)
-            found[name] = rows[name].fillna(values) if name in rows else values
-    return rows.assign(**found)
+            words = pd.Series([match and match[name] for match in matched], dtype="string")
+            if kind != "string":
+                words = pd.to_numeric(words.str.replace(",", "")).astype(kind)
+            values = pd.Series(words.array.take(codes, allow_fill=True), rows.index)
+            new_columns[name] = rows[name].fillna(values) if name in rows else values
+    return rows.assign(**new_columns)

@@ -73,19 +73,21 @@ def sweep(asked: Sweep) -> int:
 
     usual = min(2, cpu_count()) if asked.profile == "embedded" else 1
     lanes = usual if asked.workers is None else check_dim(asked.workers, what="workers")
-    known = {} if asked.plan else _recorded_runs()
+    recorded_runs = {} if asked.plan else _recorded_runs()
     cells: list[Cell] = []
     for source in dict.fromkeys(map(locate, asked.notebooks)):
         declared = parameters_of(source)
-        for target, given in _cells_of(source, declared, asked):
-            whole = completed(source.stem, given)
-            values = from_here(validate(declared, whole))
+        for target, parameters in _cells_of(source, declared, asked):
+            all_parameters = completed(source.stem, parameters)
+            values = from_here(validate(declared, all_parameters))
             if asked.plan:
-                say(json.dumps(_plan_of(source, target, given)))
+                say(json.dumps(_plan_of(source, target, parameters)))
             of_folders = any(Path(name).is_dir() for name in (*asked.backbones, *asked.encoders))
             is_asked_anyhow = asked.force or of_folders
-            made = "" if is_asked_anyhow else known.get(_run_of(source, values, asked.profile), "")
-            cells.append((source, target, values, made))
+            recorded_when = ""
+            if not is_asked_anyhow:
+                recorded_when = recorded_runs.get(_run_of(source, values, asked.profile), "")
+            cells.append((source, target, values, recorded_when))
     if not cells:
         raise InputError("nothing to run: give at least one notebook")
     if asked.plan:
@@ -126,9 +128,9 @@ def _cells_of(
     seeds = asked.seeds or (run.seeds if run else PROFILES[asked.profile].seeds)
     folder = project_root() / "runs" / source.stem
     for chosen, seed in product(_networks(source, declared, asked), dict.fromkeys(seeds)):
-        drawn = {"seed": seed, "seeds": [seed]}
-        given = {name: value for name, value in drawn.items() if name in declared}
-        if twice := sorted((given | chosen).keys() & dict(asked.p)):
+        by_name = {"seed": seed, "seeds": [seed]}
+        seed_values = {name: value for name, value in by_name.items() if name in declared}
+        if twice := sorted((seed_values | chosen).keys() & dict(asked.p)):
             raise InputError(
                 f"-p {twice[0]} is what the cells of {source.stem} differ in: give --seeds, "
                 "--backbones or --encoders"
@@ -136,7 +138,7 @@ def _cells_of(
         labels = [label_of(name) for name in networks_in(chosen)] or [asked.profile]
         yield (
             inside(folder, f"{'-'.join(labels)}-seed{seed}{ending}.ipynb"),
-            given | chosen | shared,
+            seed_values | chosen | shared,
         )
 
 
@@ -180,10 +182,10 @@ def _networks(
 
 def networks_in(values: Mapping[str, Any]) -> list[str]:
     """The networks that some parameters name."""
-    named: list[str] = []
+    networks: list[str] = []
     for value in values.values():
-        named += [value] if isinstance(value, str) else value
-    return named
+        networks += [value] if isinstance(value, str) else value
+    return networks
 
 
 def _plan_of(source: Path, target: Path, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,14 +205,14 @@ def _recorded_runs() -> dict[Run, str]:
     """
     from repro.results import read_recorded, results_folder
 
-    known: dict[Run, str] = {}
+    made_when: dict[Run, str] = {}
     for path in results_folder().glob("*.parquet"):
         rows = read_recorded(path)[["command", "data_source", "commit", "created"]]
         runs = rows.dropna(subset=["command", "data_source"]).drop_duplicates()
-        for told, place, made_by, created in runs.fillna("unknown").to_numpy():
-            made = f"{created[:10]}, commit {made_by or 'unknown'}"
-            known[told, place] = known[told, None] = made
-    return known
+        for command, place, made_by, created in runs.fillna("unknown").to_numpy():
+            when = f"{created[:10]}, commit {made_by or 'unknown'}"
+            made_when[command, place] = made_when[command, None] = when
+    return made_when
 
 
 def _run_of(source: Path, values: Mapping[str, Any], profile: str) -> Run:
@@ -223,22 +225,22 @@ def _run_of(source: Path, values: Mapping[str, Any], profile: str) -> Run:
     from repro.report.page import command
 
     declared = parameters_of(source)
-    told = command(
+    command_line = command(
         source.stem,
-        {name: values.get(name, each.default) for name, each in declared.items()},
+        {name: values.get(name, parameter.default) for name, parameter in declared.items()},
     )
     place = values.get("source") or PROFILES[profile].source or default_source()
-    return told, place if "source" in declared else None
+    return command_line, place if "source" in declared else None
 
 
 def _is_done(cell: Cell) -> bool:
     """Run a cell that is not recorded; whether its rows are there then."""
     from repro.book import execution
 
-    source, target, values, made = cell
-    if made:
+    source, target, values, recorded_when = cell
+    if recorded_when:
         way_out = "--force runs it again, as is due after a change of data or code"
-        say(f"recorded before: {target} ({made}; {way_out})")
+        say(f"recorded before: {target} ({recorded_when}; {way_out})")
         return True
     try:
         execution.run(source, target, values, forked=True)
@@ -257,9 +259,9 @@ def label_of(backbone: str) -> str:
     """A backbone's name in the names of files; folders of one name are told apart by a digest of
     their paths.
     """
-    whole = Path(backbone).resolve()
+    folder = Path(backbone).resolve()
     return (
-        f"{whole.name}-{sha256(str(whole).encode()).hexdigest()[:8]}"
-        if whole.is_dir()
+        f"{folder.name}-{sha256(str(folder).encode()).hexdigest()[:8]}"
+        if folder.is_dir()
         else backbone
     )

@@ -111,16 +111,16 @@ def build(
     root, started = root.resolve(), time.monotonic()
     pages = site.pages_of(root)
     chosen = site.choose(pages, only)
-    made = root / "_build"
-    (made / "book").mkdir(parents=True, exist_ok=True)
+    build_folder = root / "_build"
+    (build_folder / "book").mkdir(parents=True, exist_ok=True)
     lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
     done: dict[str, Page] = {}
     # Encoders come out the same to the byte whatever it is
     share = str(max(1, cpu_count() // lanes))
     # For the book, verdicts count
-    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
-    with one_at_a_time(made), environment(told):
-        run = _Build(root, Ledger(made), profile, force, timeout)
+    variables = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
+    with one_at_a_time(build_folder), environment(variables):
+        run = _Build(root, Ledger(build_folder), profile, force, timeout)
         carried = site.prepare(root, run.tree, run.ledger)
         causes = site.surroundings(root)
 
@@ -132,15 +132,17 @@ def build(
         _side_by_side([name for name in pages if name not in (LAST, *alone)], update, lanes)
         for name in alone:
             update(name)
-        run.ledger.keep_only(made / "verdicts", map(run.verdicts, pages))
+        run.ledger.keep_only(build_folder / "verdicts", map(run.verdicts, pages))
         if LAST in pages:
-            there = [path.stem for path in (made / "verdicts").glob("*")]
-            causes["a verdict of another page"] = run.digest_of_verdicts(there)
+            judging_pages = [path.stem for path in (build_folder / "verdicts").glob("*")]
+            causes["a verdict of another page"] = run.digest_of_verdicts(judging_pages)
             update(LAST)
         gone = site.prune(run.tree, pages, carried, run.ledger)
         complaints = _render(run, fresh=gone)
     order = tuple(done[name] for name in pages)
-    return Book(made / "html" / "index.html", order, tuple(complaints), time.monotonic() - started)
+    return Book(
+        build_folder / "html" / "index.html", order, tuple(complaints), time.monotonic() - started
+    )
 
 
 def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
@@ -170,12 +172,12 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
     """Let one build work below a folder at a time; a second one says that it waits."""
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            held.enter_context(locked(folder / LOCK, timeout=0))
+            locks.enter_context(locked(folder / LOCK, timeout=0))
         except Timeout:
             say("another build is at work here: waiting for it")
-            held.enter_context(locked(folder / LOCK))
+            locks.enter_context(locked(folder / LOCK))
         yield
 
 

@@ -23,15 +23,15 @@ def clean(root: Path) -> list[Path]:
     it from.
     """
     build, runs, pages = (root / name for name in ("_build", "runs", "notebooks"))
-    left = [build] if _leads_into_another_checkout(build, root) else _clean_build(build)
-    left += [runs] if runs.is_symlink() else _clean_notebooks(runs)
+    not_ours = [build] if _leads_into_another_checkout(build, root) else _clean_build(build)
+    not_ours += [runs] if runs.is_symlink() else _clean_notebooks(runs)
     for source in sorted(pages.glob("*.md")):
-        made = source.with_suffix(".ipynb")
-        if notebook.ours(made) and not pages.is_symlink():
-            made.unlink()
-        elif made.exists():
-            left.append(made)
-    return left
+        notebook_path = source.with_suffix(".ipynb")
+        if notebook.ours(notebook_path) and not pages.is_symlink():
+            notebook_path.unlink()
+        elif notebook_path.exists():
+            not_ours.append(notebook_path)
+    return not_ours
 
 
 def _leads_into_another_checkout(folder: Path, root: Path) -> bool:
@@ -50,8 +50,11 @@ def _clean_build(folder: Path) -> list[Path]:
         ledger = Ledger(folder)
         # First the notebooks, whose place is told from a contents file that may be among the
         # others.
-        made = [*(folder / "book").rglob("*.ipynb"), *(folder / name for name in ledger.files)]
-        for path in made:
+        candidates = [
+            *(folder / "book").rglob("*.ipynb"),
+            *(folder / name for name in ledger.files),
+        ]
+        for path in candidates:
             if ledger.owns(path):
                 path.unlink()
         work = folder / site.RENDERING
@@ -61,9 +64,9 @@ def _clean_build(folder: Path) -> list[Path]:
         if ledger.readable:
             (folder / NAME).unlink(missing_ok=True)
         (folder / LOCK).unlink()
-    left = list(_files(folder))
+    not_ours = list(_files(folder))
     _remove_empty(folder)
-    return left
+    return not_ours
 
 
 def _clean_notebooks(folder: Path) -> list[Path]:
@@ -71,9 +74,9 @@ def _clean_notebooks(folder: Path) -> list[Path]:
     for path in folder.rglob("*.ipynb"):
         if notebook.ours(path):
             path.unlink()
-    left = list(_files(folder))
+    not_ours = list(_files(folder))
     _remove_empty(folder)
-    return left
+    return not_ours
 
 
 def _files(folder: Path) -> Iterator[Path]:

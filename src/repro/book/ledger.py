@@ -60,7 +60,7 @@ class Ledger:
             stored = read_json(self._path)
             pages = {name: dict(causes) for name, causes in stored["pages"].items()}
             files = {
-                _inside(name): [str(each) for each in noted]
+                _inside(name): [str(digest) for digest in noted]
                 for name, noted in stored["files"].items()
             }
             self.pages, self.files, self.rendered = pages, files, str(stored["rendered"])
@@ -73,8 +73,8 @@ class Ledger:
         """The ledger for a change that no other thread sees half done, saved after it."""
         with self._lock:
             yield self
-            kept = {"pages": self.pages, "rendered": self.rendered, "files": self.files}
-            write_text(self._path, json.dumps(kept, indent=1))
+            content = {"pages": self.pages, "rendered": self.rendered, "files": self.files}
+            write_text(self._path, json.dumps(content, indent=1))
 
     def owns(self, path: Path) -> bool:
         """Whether a file is as a build left it."""
@@ -165,18 +165,20 @@ class Ledger:
         wanted: Mapping[Path, str],
     ) -> list[Path]:
         """Write files with the digests they are to have; those that were written."""
-        held = {path: sha256(path) for path in wanted if path.is_file() and not path.is_symlink()}
-        differing = [path for path in wanted if held.get(path) != wanted[path]]
+        digests_there = {
+            path: sha256(path) for path in wanted if path.is_file() and not path.is_symlink()
+        }
+        differing = [path for path in wanted if digests_there.get(path) != wanted[path]]
         self.give_way(differing)
         # What a file holds stays noted beside what it is to hold: it is ours whenever the process
         # is killed.
-        noted = {self._name(path): [wanted[path]] for path in wanted}
+        noted_digests = {self._name(path): [wanted[path]] for path in wanted}
         for path in differing:
             if path.is_file():
-                noted[self._name(path)].append(held[path])
-        if any(self.files.get(name) != digests for name, digests in noted.items()):
+                noted_digests[self._name(path)].append(digests_there[path])
+        if any(self.files.get(name) != digests for name, digests in noted_digests.items()):
             with self.changed():
-                self.files |= noted
+                self.files |= noted_digests
         for path in differing:
             with replacing(path) as partial:
                 partial.write_bytes(contents[path]())

@@ -218,16 +218,16 @@ def check_parameters(page: str = "") -> None:
     menu = "\n".join(
         ["Valid parameters:", *(f"  {name}: {_spelled(kind)}" for name, kind in kinds.items())]
     )
-    known: set[str] = set()
+    declared: set[str] = set()
     passed: dict[str, Any] = {}
     for cell in getattr(main, "In", []):
         names = _assigned(cell)
         if cell.startswith("# Parameters\n"):
             passed |= {name: getattr(main, name) for name in names}
         else:
-            known.update(names)
+            declared.update(names)
         for name in names:
-            if name not in known:
+            if name not in declared:
                 raise InputError(f"unknown parameter {name!r}. {menu}")
     for name, kind in kinds.items():
         value = getattr(main, name)
@@ -293,7 +293,7 @@ def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
         path = Path(os.path.expanduser(name))
         # A bare name may be a system or a set as well: only a folder that holds a network is taken
         # for one.
-        known = path.exists() if os.sep in name else name and (path / "config.json").is_file()
-        return f"{path.resolve()}{colon}{blocks}" if known else value
+        is_network = path.exists() if os.sep in name else name and (path / "config.json").is_file()
+        return f"{path.resolve()}{colon}{blocks}" if is_network else value
 
     return {name: absolute(value) for name, value in values.items()}

@@ -78,13 +78,13 @@ def pages_of(root: Path) -> dict[str, Path]:
     pages = {}
     for name in _files(_contents_of(root / "_toc.yml")):
         candidates = [inside(root, name + suffix) for suffix in ("", *SUFFIXES)]
-        found = next((path for path in candidates if path.is_file()), None)
-        if found is None:
+        source = next((path for path in candidates if path.is_file()), None)
+        if source is None:
             raise InputError(
                 f"_toc.yml names {name!r}, but there is no {name}.md: write the page or "
                 "drop the line"
             )
-        pages[name.removesuffix(found.suffix)] = found
+        pages[name.removesuffix(source.suffix)] = source
     return pages
 
 
@@ -247,15 +247,15 @@ def prune(tree: Path, pages: Collection[str], carried: Collection[Path], ledger:
 
     Returns whether a page has gone.
     """
-    kept, gone = set(carried), False
+    wanted, gone = set(carried), False
     for name in pages:
         executed = tree / f"{name}.ipynb"
-        kept.add(executed if executed.is_file() else tree / f"{name}.md")
+        wanted.add(executed if executed.is_file() else tree / f"{name}.md")
     for path in [*tree.rglob("*.ipynb"), *tree.rglob("*.md")]:
-        if path not in kept:
+        if path not in wanted:
             ledger.remove(path)
             gone |= path.relative_to(tree).with_suffix("").as_posix() not in pages
-    ledger.keep_only(tree, kept)
+    ledger.keep_only(tree, wanted)
     return gone
 
 

@@ -109,7 +109,7 @@ def retrieve(
     corpus_rows = _rows_of(corpus_ids, len(C), "document")
     relevant = _relevant(qrels, query_rows, corpus_rows)
     shared = query_rows.keys() & corpus_rows.keys() if leave_out_own else set()
-    own = {query_rows[name]: corpus_rows[name] for name in shared}
+    own_documents = {query_rows[name]: corpus_rows[name] for name in shared}
     if not relevant:
         raise InputError(
             f"none of the {len(Q)} queries has a relevant document: qrels of "
@@ -120,8 +120,8 @@ def retrieve(
     blind = 0
     rounding = rounding_of(C.shape[-1])
     for rows, cosines in cosine_blocks(Q, C):
-        for row in own.keys() & set(range(rows.start, rows.stop)):
-            cosines[row - rows.start, own[row]] = -np.inf
+        for row in own_documents.keys() & set(range(rows.start, rows.stop)):
+            cosines[row - rows.start, own_documents[row]] = -np.inf
         top[rows] = nearest_document(cosines, rounding)
         for row in relevant.keys() & set(range(rows.start, rows.stop)):
             of_query = cosines[row - rows.start]
@@ -132,8 +132,8 @@ def retrieve(
                 ranked[row][:, 0] = np.arange(len(C) - len(ranks), len(C)) + 1
                 blind += 1
     if blind:
-        told = "%d of %d queries have cosine 0 with all documents, as zero vectors do: %s"
-        log.warning(told, blind, len(relevant), "they count as if they found nothing")
+        message = "%d of %d queries have cosine 0 with all documents, as zero vectors do: %s"
+        log.warning(message, blind, len(relevant), "they count as if they found nothing")
     return Retrieved(
         np.array(sorted(relevant)),
         tuple(ranked[row] for row in sorted(relevant)),
@@ -172,8 +172,8 @@ def _relevant(
 ) -> dict[int, dict[int, float]]:
     """Row of each query that has relevant documents → their rows → relevance."""
     if not isinstance(qrels, Mapping):
-        given = type(qrels).__name__
-        raise InputError(f"qrels is a {given}: expected a dict, such as {{query: {{document: 1}}}}")
+        kind = type(qrels).__name__
+        raise InputError(f"qrels is a {kind}: expected a dict, such as {{query: {{document: 1}}}}")
     relevant: dict[int, dict[int, float]] = {}
     for query, judged in qrels.items():
         if query not in query_rows:

@@ -108,13 +108,13 @@ def within_seeds(
     """Something computed of several numbers within each seed that all random ones have; and whether
     it is random.
     """
-    drawn = [e for e in parts if e.random]
-    shared: Iterable[Any] = drawn[0].by_seed if drawn else [None]
+    random_parts = [e for e in parts if e.random]
+    shared: Iterable[Any] = random_parts[0].by_seed if random_parts else [None]
     combined = {}
     for seed in shared:
-        if all(seed in e.by_seed for e in drawn):
+        if all(seed in e.by_seed for e in random_parts):
             combined[seed] = combine([e.by_seed[seed] if e.random else e.value for e in parts])
-    return combined, bool(drawn)
+    return combined, bool(random_parts)
 
 
 def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
@@ -142,8 +142,8 @@ def _estimate(
 ) -> Estimate:
     """The same of the columns (n,) of a cell: cells are many and small, which pandas is not for."""
     values: dict[Any, list[float]] = {}
-    for seed, one in zip(seeds, value, strict=True):
-        values.setdefault(seed, []).extend([] if isnan(one) else [one])
+    for seed, number in zip(seeds, value, strict=True):
+        values.setdefault(seed, []).extend([] if isnan(number) else [number])
     by_seed = {seed: 100 * float(np.mean(v)) if v else nan for seed, v in values.items()}
     item = 50 * float(_mean_of_known(high - low)) / reach(inf)
     item = 0.0 if isnan(item) else item
@@ -170,19 +170,19 @@ def over_runs(rows: pd.DataFrame, *, ratio: bool = False) -> Interval:
     """
     numbers = rows[list(POINT)].to_numpy(float)
     numbers = np.log2(numbers) if ratio else numbers
-    told = rows["seed"].fillna(-1).tolist() if "seed" in rows else range(len(rows))
+    seed_of_row = rows["seed"].fillna(-1).tolist() if "seed" in rows else range(len(rows))
     of_run: dict[Any, list[Floats]] = {}
-    for seed, number in zip(told, numbers, strict=True):
+    for seed, number in zip(seed_of_row, numbers, strict=True):
         if not isnan(number[0]):
             of_run.setdefault(seed, []).append(number)
     seeds = sorted(of_run)
     by_run = np.array([_mean_of_known(np.array(of_run[seed])) for seed in seeds]).reshape(-1, 3)
     if len(set(by_run[:, 0])) > 1:
         e = scaled(_estimate(seeds, *by_run.T), 0.01)
-        found = np.array([e.value, e.low, e.high])
+        ends = np.array([e.value, e.low, e.high])
     else:
-        found = _mean_of_known(by_run)
-    value, low, high = np.exp2(found) if ratio else found
+        ends = _mean_of_known(by_run)
+    value, low, high = np.exp2(ends) if ratio else ends
     return Interval(float(value), float(low), float(high))
 
 
@@ -200,10 +200,10 @@ def estimates(
     deterministic: bool = False,
 ) -> dict[int, Estimate]:
     """`estimate` of every value of `by`, ascending."""
-    found = {}
+    estimate_by_key = {}
     for key, group in rows.groupby(by):
-        found[int(key)] = estimate(group, deterministic=deterministic)
-    return found
+        estimate_by_key[int(key)] = estimate(group, deterministic=deterministic)
+    return estimate_by_key
 
 
 def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:

@@ -71,11 +71,11 @@ def shared_weights(
 
 @lru_cache(maxsize=1)  # Pages score many lines on the same sets
 def _shared_weights(
-    named: tuple[tuple[str, DataSet], ...],
+    items_of_sets: tuple[tuple[str, DataSet], ...],
     resamples: int,
     seed: int,
 ) -> dict[str, Weights]:
-    sets = dict(named)
+    sets = dict(items_of_sets)
     items = {name: items_of(judged) for name, judged in sets.items()}
     places = _places(items, sets)
     strata = {item: tuple(sorted(Counter(where).items())) for item, where in places.items()}
@@ -93,7 +93,9 @@ def sentence_weights(
     """
     items = {name: items_of(judged) for name, judged in sets.items()}
     cluster = _clusters(chain.from_iterable(items.values()))
-    clusters = {name: [cluster[item] for item in own] for name, own in items.items()}
+    clusters = {
+        name: [cluster[item] for item in items_of_set] for name, items_of_set in items.items()
+    }
     places = _places(clusters, sets)
     strata = {}
     for unit, where in places.items():
@@ -113,8 +115,8 @@ def spearman_with(weights: Weights, predictions: Sequence[Any], gold: Any) -> Re
     of_one_size = (sizes == sizes[0]).all()
     together = ceil(4 * weights.size / CHUNK) if of_one_size else len(weights)
     draws = []
-    for some in np.array_split(weights, together):
-        draws.append(spearman_of_counts(some.astype(np.int64), ties, gold_ties))
+    for weights_of_size in np.array_split(weights, together):
+        draws.append(spearman_of_counts(weights_of_size.astype(np.int64), ties, gold_ties))
     return replace(scores, draws=np.concatenate(draws))
 
 
@@ -123,7 +125,10 @@ def means_with(weights: Weights, columns: Sequence[Any]) -> Resampled:
     scores = mean_draws(columns, resamples=1, seed=0)
     table = np.column_stack(columns).astype(np.float64)  # (n, P)
     check_same_length(weights=weights.T, columns=table)
-    draws = [(some @ table) / some.sum(1, keepdims=True) for some in weights[:, None]]
+    draws = [
+        (weights_row @ table) / weights_row.sum(1, keepdims=True)
+        for weights_row in weights[:, None]
+    ]
     return replace(scores, draws=np.concatenate(draws))
 
 
@@ -137,8 +142,8 @@ def _places(
 ) -> dict[Hashable, list[tuple[str, str]]]:
     """Set and subset of every time that a unit occurs."""
     places: dict[Hashable, list[tuple[str, str]]] = defaultdict(list)
-    for name, own in units.items():
-        for unit, subset in zip(own, subsets_of(sets[name]), strict=True):
+    for name, units_of_set in units.items():
+        for unit, subset in zip(units_of_set, subsets_of(sets[name]), strict=True):
             places[unit].append((name, subset))
     return places
 
@@ -156,15 +161,15 @@ def _drawn(
         members[stratum].append(number[unit])
     of_strata: list[Counts] = [np.array(rows) for rows in members.values()]
     step = max(1, CHUNK // len(number))
-    parts = []
+    blocks = []
     for start in range(0, resamples, step):
         counts = draw_counts(of_strata, min(step, resamples - start), rng)
-        parts.append(counts.astype(np.uint8))
-    drawn = np.concatenate(parts)
+        blocks.append(counts.astype(np.uint8))
+    counts_of_units = np.concatenate(blocks)
     weights = {}
-    for name, own in units.items():
-        columns = [number[unit] for unit in own]
-        weights[name] = drawn[:, columns]
+    for name, units_of_set in units.items():
+        columns = [number[unit] for unit in units_of_set]
+        weights[name] = counts_of_units[:, columns]
     return weights
 
 

@@ -185,8 +185,8 @@ def bootstrap_mean(values: Any, *, seed: int) -> Interval:
     # multinomial draw.
     levels, counts = np.unique(values, return_counts=True)
     n = len(values)
-    drawn = make_rng(seed, "bootstrap").multinomial(n, counts / n, size=RESAMPLES)
-    return percentiles(float(values.mean()), drawn @ levels / n, n)
+    resampled = make_rng(seed, "bootstrap").multinomial(n, counts / n, size=RESAMPLES)
+    return percentiles(float(values.mean()), resampled @ levels / n, n)
 
 
 def wilson(successes: float, n: int) -> Interval:
