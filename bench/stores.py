@@ -6,7 +6,8 @@ its address: table, rows as `dimadvise apply` writes them, index and queries. Th
 level that its record names, and again with re-scoring where it re-scores. Printed is the share of
 the full vectors' ten that fresh queries find, beside what the advisor counts by the same
 comparison; exit 1 where they differ by more than `APART`. Of Milvus it is `FLOAT_VECTOR` alone, all
-that milvus-lite holds. Weaviate and Elasticsearch are servers that no wheel brings.
+that milvus-lite holds. Weaviate and Elasticsearch are servers that no wheel brings: what is printed
+for them is run by `tests/dimadvise/test_stores.py` against stand-ins alone.
 
 `--vectors X.npy` takes rows of a file in place of made ones. Of 20,000 sentence vectors of 384
 numbers, all stores but Milvus, which takes too long over them, found within 0.004 of what was

@@ -26,8 +26,8 @@ ABOUT = {"recall": (-0.01, 0.08), "bytes": (-0.2, 0.0)}
 rows, and falls as more are searched.
 """
 FALL = 0.4  # Of what may be missed, so much is allowed for that
-MOVED = 0.08
-"""Recall that a way may gain where many rows are re-ranked rather than the few of the screening."""
+MOVED = 0.02
+"""Recall that a way may gain, with re-ranking, each time that the rows searched double."""
 CLOSE = 0.01
 """Difference in recall that is none: of two such ways the smaller is kept."""
 SURE = 0.8
@@ -63,8 +63,9 @@ def worth_measuring(
         found = _screen(made, closer, sample, depth)
         tried, screened = tried + closer[1:], np.concatenate([screened, found[1:]])
     sizes_of = np.array([bytes_of(way) for way in tried])
+    doublings = np.log2(min(made.rows, wanted.sample) / len(sample.documents))
     best = contenders(sizes_of, screened, aim)
-    best += overlooked(tried, sizes_of, screened[:, 1], aim)
+    best += overlooked(tried, sizes_of, screened[:, 1], aim, doublings)
     return len(tried), list(dict.fromkeys([made.full, *(tried[i] for i in best)]))
 
 
@@ -152,19 +153,21 @@ def overlooked(
     sizes: NDArray[Any],
     recall: NDArray[Any],
     aim: Aim | None,
+    doublings: float,
 ) -> list[int]:
-    """Places of ways that lose in the screening but may win among many rows.
+    """Places of ways that lose in the screening but may win among more rows: as many as were
+    screened, doubled so many times. There are none where the rows are no more.
 
     Where many rows are re-ranked rather than few, coarse numbers find less and a few fine ones
     more. A way counts if it has fewer bytes (W,) than all that surely reach the recall asked for,
-    and a recall with re-ranking (W,) at most `MOVED` below it. The cheapest of each number of dims
-    is kept, and of these the ones with the most bits a number.
+    and its recall with re-ranking (W,) may come up to it, by `MOVED` a doubling. The cheapest of
+    each number of dims is kept, and of these the ones with the most bits a number.
     """
     what, amount = aim or ("", 0.0)
-    if what != "recall":
+    if what != "recall" or doublings <= 0:
         return []
     fewest = sizes[recall >= amount + SURE * (1 - amount)].min(initial=sizes.max())
-    is_near = ~is_front(sizes, recall) & (sizes < fewest) & (recall >= amount - MOVED)
+    is_near = ~is_front(sizes, recall) & (sizes < fewest) & (recall >= amount - MOVED * doublings)
     by_dim: dict[int, list[int]] = {}
     for place in np.flatnonzero(is_near).tolist():
         by_dim.setdefault(tried[place][1], []).append(place)

@@ -16,7 +16,6 @@ STORES: dict[str, Any] = tomllib.loads(
     (files("dimadvise") / "stores.toml").read_text(encoding="utf-8")
 )
 NEAREST = 10  # That a query of what is pasted wants
-LOADER = "def nearest(q)"  # In Python that loads a store and asks it
 
 
 def levels_of(store: str, asked: Sequence[str] = ()) -> list[str]:
@@ -66,11 +65,12 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
     similarity = deployment.similarity
     compared = "binary" if level == "binary" and "binary" in record["metrics"] else similarity
     operators = record.get("operators", {})
-    count = NEAREST * max(times, 1)
-    parts = ("again", "load_again") if times and record["again"] else ("paste", "load")
+    count, full = NEAREST * max(times, 1), len(deployment.transform.matrix)
+    rescored = bool(times and record["again"] and full <= record.get("most_full", full))
+    parts = ("again", "load_again") if rescored else ("paste", "load")
     words = dict(
         dim=deployment.transform.dim,
-        full=len(deployment.transform.matrix),
+        full=full,
         type=record["types"][kind],
         values=deployment.transform.dim if level != "binary" else deployment.bytes,
         metric=record["metrics"][compared],
@@ -79,7 +79,6 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
         wrapped=record.get("wrapped", {}).get(level, ""),
         imports=record.get("imports", {}).get(level, ""),
         count=count,
-        more=4 * count,
         advice=repr(folder),
         # An index of pgvector gives no more rows than it searches, which are 1,000 at most
         searched=min(max(4 * count, 200), 1000),
@@ -87,26 +86,17 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
     words["coded"] = Template(record.get("row", {}).get(level, "")).substitute(words)
     texts = [record[part].strip() for part in parts if part in record]
     pasted = Template("\n\n".join(texts)).substitute(words)
-    if times and not record["again"]:
-        remark = "# " if LOADER in pasted else ""
-        wanted = f"order the {count} candidates by the full vectors, and keep {NEAREST}."
-        pasted += f"\n{remark}Then {wanted}"
+    if times and not rescored:
+        pasted += f"\n# Then order the {count} candidates by the full vectors, and keep {NEAREST}."
     return pasted
 
 
 def filled_by(store: str, folder: str) -> str:
     """Which rows and queries go into what is pasted, and what makes them."""
-    record = STORES[store]
-    if record.get("takes_full"):
+    if STORES[store].get("takes_full"):
         return "it takes full vectors and full queries"
-    if LOADER in record["paste"] + record.get("load", ""):
-        return (
-            f"`dimadvise apply VECTORS --advice {folder}` writes its rows to the folder `vectors`. "
-            "The Python below loads them from there, with their ids, and puts queries through the "
-            "same map; where candidates are re-scored, VECTORS have to lie where they lay"
-        )
     return (
-        f"`dimadvise apply VECTORS --advice {folder}` writes its rows. Queries go through the same "
-        f"map: in Python, `from dimadvise.deploy import read; read({folder!r}).codes(Q)`. Where a "
-        "query has two vectors, the second is the full one"
+        f"`dimadvise apply VECTORS --advice {folder}` writes its rows to the folder `vectors`. The "
+        "Python below loads them from there, with their ids, and puts queries through the same "
+        "map; where candidates are re-scored, VECTORS have to lie where they lay"
     )

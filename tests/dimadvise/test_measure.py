@@ -293,8 +293,9 @@ def test_a_few_fine_numbers_that_miss_a_little_among_few_rows_are_measured_too()
     sizes, recall = (np.array(column) for column in zip(*ways.values(), strict=True))
     tried = list(ways)
 
-    def found(what, amount):
-        return [tried[place] for place in overlooked(tried, sizes, recall, (what, amount))]
+    def found(what, amount, doublings=4):
+        aim = what, amount
+        return [tried[place] for place in overlooked(tried, sizes, recall, aim, doublings)]
 
     few = ("svd", 48, "float16")
     chosen = contenders(sizes, recall[:, None], ("recall", 0.95))
@@ -302,7 +303,23 @@ def test_a_few_fine_numbers_that_miss_a_little_among_few_rows_are_measured_too()
     assert found("recall", 0.95) == [("svd", 32, "float16"), few]
     assert found("recall", 0.99) == [few], "what misses too much is left out"
     assert found("recall", 0.6) == [], "signs are sure to do"
-    assert found("bytes", 96) == overlooked(tried, sizes, recall, None) == []
+    assert found("recall", 0.95, doublings=2) == [few], "among a few times the rows little moves"
+    assert found("recall", 0.9, doublings=0) == [], "all rows were screened already"
+    assert found("bytes", 96) == overlooked(tried, sizes, recall, None, 4) == []
+
+
+def test_what_more_rows_may_change_is_measured_only_where_more_are_searched(monkeypatch):
+    """A store that was screened whole has no other rows."""
+    asked = []
+    monkeypatch.setattr(
+        "dimadvise.screening.overlooked",
+        lambda *told: asked.append(told[-1]) or [],
+    )
+    monkeypatch.setattr("dimadvise.measure.SCREENED", 150)
+    few = {"methods": ["svd"], "levels": ["binary"], "dims": [16]}
+    for sample in (150, 300, 10_000):
+        surveyed(in_memory(clustered(600)), aim=("recall", 0.9), sample=sample, **few)
+    assert asked == [0, 1, 2]
 
 
 def test_a_range_of_eight_bits_has_room_for_new_rows_at_both_ends():

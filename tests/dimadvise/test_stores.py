@@ -2,8 +2,10 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from unittest.mock import MagicMock
+from urllib.error import HTTPError
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,7 @@ from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, fitted
 from repro.types import InputError, unit_rows
+from stand_ins import elasticsearch, weaviate
 
 NAMED = (
     "pgvector",
@@ -234,9 +237,95 @@ def test_printed_python_loads_every_row_by_its_id_and_asks(store, rerank, tmp_pa
         loaded.clear()
 
 
-def test_python_that_loads_is_told_of_where_it_is_printed_and_else_how_to_do_without():
+def loaded(store, printed, monkeypatch, address):
+    """The function that printed code defines once it has loaded a stand-in."""
+    if store == "weaviate":
+        for name, module in weaviate().items():
+            monkeypatch.setitem(sys.modules, name, module)
+    names = {}
+    exec(printed_python(printed).replace("http://localhost:9200", address or "nowhere"), names)
+    return names["nearest"]
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize(
+    ("store", "level"),
+    [
+        ("weaviate", "float32"),
+        ("elasticsearch", "float32"),
+        ("elasticsearch", "int8"),
+        ("elasticsearch", "binary"),
+    ],
+)
+@pytest.mark.parametrize("rerank", [0, 4])
+def test_printed_python_finds_in_a_stand_in_what_the_advice_finds(
+    store, level, similarity, rerank, tmp_path, monkeypatch
+):
+    """No wheel brings these two: stand-ins refuse what has another form than is documented."""
+    X, Q = rows(200), rows(6, seed=5)
+    np.savez(tmp_path / "X.npz", vectors=X, ids=np.arange(500, 700))
+    made = Ways(in_memory(X), np.arange(200), similarity, 0, store=store).way("svd", 24, level)
+    made = replace(made, rerank=rerank)
+    deploy.write(tmp_path / "advice", made)
+    apply(tmp_path / "X.npz", tmp_path / "advice", tmp_path / "vectors")
+    monkeypatch.chdir(tmp_path)
+    printed = paste(store, made)
+    with elasticsearch(printed) if store == "elasticsearch" else nullcontext() as address:
+        nearest = loaded(store, printed, monkeypatch, address)
+        found = np.array([nearest(q) for q in Q]) - 500
+    assert found.shape == (6, 10)
+    is_far, near = similarity == "l2", 0.01 if level == "int8" else 1e-4  # Of rounded numbers
+    scores = scores_of(made.queries(Q), made.stored(X), is_far and level != "binary")
+    if rerank:
+        full = [unit_rows(each) if similarity == "cosine" else each for each in (Q, X)]
+        among = np.sort(scores, axis=1)[:, -10 * rerank]
+        assert (np.take_along_axis(scores, found, 1) >= among[:, None] - near).all()
+        scores = scores_of(*full, is_far)
+    own = np.take_along_axis(scores, found, 1)
+    assert (np.diff(own) <= (1e-4 if rerank else near)).all(), "the nearest comes first"
+    if not rerank:
+        np.testing.assert_allclose(own, -np.sort(-scores, axis=1)[:, :10], atol=near)
+
+
+def scores_of(Q, X, is_far):
+    """Of each query and row; the nearer the higher."""
+    return -np.linalg.norm(Q[:, None] - X, axis=2) if is_far else Q @ X.T
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"k": 40', '"kk": 40'),
+        ('"_id": str(id)', '"_id": id'),
+        ("row.tobytes().hex()", "row.tolist()"),
+        ('json.dumps(line) + "\\n"', "json.dumps(line)"),
+        ('"query_weight": 0', '"query_weight": 1'),
+        ("'whole') + 1", "'whole')"),
+        ("application/json", "text/plain"),
+    ],
+)
+def test_the_stand_in_of_elasticsearch_refuses_another_form(right, wrong, tmp_path, monkeypatch):
+    X = rows(60)
+    np.save(tmp_path / "X.npy", X)
+    store = "elasticsearch"
+    made = Ways(in_memory(X), np.arange(60), "cosine", 0, store=store).way("svd", 24, "binary")
+    made = replace(made, rerank=4)
+    deploy.write(tmp_path / "advice", made)
+    apply(tmp_path / "X.npy", tmp_path / "advice", tmp_path / "vectors")
+    monkeypatch.chdir(tmp_path)
+    printed = paste(store, made)
+    assert right in printed
+    with elasticsearch(printed) as address, pytest.raises(HTTPError, match="400"):
+        loaded(store, printed.replace(right, wrong), monkeypatch, address)(X[0])
+
+
+def test_full_vectors_that_a_store_does_not_keep_are_left_to_its_reader():
+    wide = replace(deployed(level="float32"), transform=unchanged(5000), rerank=4)
+    assert "# Then order the 40 candidates by the full vectors" in paste("elasticsearch", wide)
+    assert "Then order" not in paste("qdrant", wide)
+
+
+def test_python_that_loads_is_told_of_where_rows_have_to_be_applied():
     assert "The Python below loads them" in filled_by("pgvector", "advice")
-    assert "The Python below loads them" in filled_by("usearch", "advice")
-    assert "read('my advice').codes(Q)" in filled_by("weaviate", "my advice")
-    assert "nearest" not in paste("weaviate", deployed())
+    assert "--advice my advice` writes its rows" in filled_by("weaviate", "my advice")
     assert filled_by("faiss", "advice") == "it takes full vectors and full queries"
