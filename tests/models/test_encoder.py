@@ -162,6 +162,21 @@ def test_what_is_changed_by_hand_is_what_is_saved(encoder, tmp_path):
     np.testing.assert_array_equal(loaded.encode(texts), X)
 
 
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "manifest.json"])
+def test_a_file_that_is_not_ours_is_not_overwritten(encoder, tmp_path, name):
+    (tmp_path / name).write_text("{}" if name.endswith("json") else "mine")
+    before = (tmp_path / name).read_bytes()
+    (tmp_path / "thesis.txt").write_text("mine too")
+    with pytest.raises(InputError, match=f"{name} was not written by .* give another folder"):
+        encoder.save(tmp_path)
+    assert (tmp_path / name).read_bytes() == before
+    (tmp_path / name).unlink()
+    encoder.save(tmp_path)
+    encoder.save(tmp_path)  # Over what was saved before
+    assert (tmp_path / "thesis.txt").read_text() == "mine too"
+    assert SentenceEncoder.load(tmp_path).dim == 8
+
+
 def test_a_head_that_does_not_fit_says_what_it_takes(encoder):
     wide = r"states have shape \(2, 64\): expected \(n, 32\)"
     with pytest.raises(InputError, match=wide):
