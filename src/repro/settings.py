@@ -5,7 +5,14 @@ method-two-step in the book).
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from repro.types import DataSource, InputError, check_choices, check_dim, check_positive
+from repro.types import (
+    DataSource,
+    InputError,
+    check_choices,
+    check_dim,
+    check_positive,
+    finite_number,
+)
 
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
 Activation = Literal["tanh", "identity"]
@@ -71,6 +78,8 @@ class EspressoConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        for name in ("temperature", "alpha", "beta"):
+            finite_number(getattr(self, name), name)
         if self.first_layer < 0:
             raise InputError(
                 f"first_layer is {self.first_layer}: expected 0 (embedding output) or more"

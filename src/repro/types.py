@@ -93,6 +93,13 @@ def above_zero(value: float, what: str) -> float:
     return value
 
 
+def finite_number(value: float, what: str) -> float:
+    """Return a number, or raise an InputError if it is none that is finite."""
+    if not (is_number(value) and np.isfinite(value)):
+        raise InputError(f"{what} is {value!r}: expected a finite number")
+    return value
+
+
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a real number, and can be compared with bounds."""
     return isinstance(value, Real)

@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from repro.models import SentenceEncoder, pooling
+from repro.models import Pooler, SentenceEncoder, pooling
 from repro.models.encoder import STATE_BUDGET
 from repro.models.packing import pack_by_tokens
 from repro.types import InputError
@@ -101,6 +102,110 @@ def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
         # One batch
         assert encoder.backbone.blocks_run == (max(layer, 1) if name == "avg_first_last" else layer)
     np.testing.assert_allclose(encoder.encode_layers(texts, [1, 0]), full[[1, 0]], atol=1e-6)
+
+
+def test_a_column_is_read_by_place_whatever_its_rows_are_called(encoder):
+    """`frame.sample(frac=1)["text"]` keeps the old numbers of its rows."""
+    texts = ["one cat", "two dogs", "three birds"]
+    X = encoder.encode(texts)
+    for places in ([2, 0, 1], [5, 6, 7], ["a", "b", "c"]):
+        column = pd.Series(texts, index=places)
+        np.testing.assert_array_equal(encoder.encode(column), X)
+        np.testing.assert_array_equal(
+            encoder.encode_layers(column)[-1], encoder.encode(texts, readout="encoder")
+        )
+    np.testing.assert_array_equal(encoder.encode(text for text in texts), X)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"a": 1}, "dict"),
+        ({"a", "b"}, "set"),
+        (pd.DataFrame({"text": ["a", "b"]}), "DataFrame"),
+        (np.array([["a"], ["b"]]), "ndarray"),
+        (None, "NoneType"),
+        (5, "int"),
+    ],
+)
+def test_what_is_no_sequence_of_texts_is_refused(encoder, given, kind):
+    with pytest.raises(TypeError, match=f"texts is of type {kind}: expected a sequence of strings"):
+        encoder.encode(given)
+    with pytest.raises(TypeError, match=r"texts\[1\] is float: expected a string"):
+        encoder.encode(pd.Series(["a", np.nan]))
+
+
+@pytest.mark.parametrize("layer", [1.0, 0.5, True, "1"])
+def test_a_layer_is_a_whole_number(encoder, layer):
+    with pytest.raises(InputError, match=f"layer {layer!r} of .*: expected 0"):
+        encoder.encode(["a"], layer=layer)
+    with pytest.raises(InputError, match=r"layers is \[\]: expected one layer or more"):
+        encoder.encode_layers(["a"], [])
+
+
+@pytest.mark.parametrize("length", [-1, 0, 1, 2])
+def test_a_length_that_leaves_no_token_of_a_text_is_refused(encoder, length):
+    with pytest.raises(InputError, match=f"max_length is {length}: .* expected 3 or more"):
+        encoder.backbone.tokenize(["one", "two"], length)
+    encoder.backbone.max_length = length
+    with pytest.raises(InputError, match=f"max_length is {length}: .* adds 2 tokens"):
+        encoder.encode(["one", "two"])
+
+
+def test_what_is_changed_by_hand_is_what_is_saved(encoder, tmp_path):
+    texts = ["one cat", "two dogs"]
+    encoder.pooler.activation = "identity"
+    encoder.save(tmp_path / "saved")
+    X = encoder.encode(texts)
+    loaded = SentenceEncoder.load(tmp_path / "saved")  # A path, as `save` takes
+    assert loaded.pooler.settings["activation"] == "identity"
+    np.testing.assert_array_equal(loaded.encode(texts), X)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "manifest.json"])
+def test_a_file_that_is_not_ours_is_not_overwritten(encoder, tmp_path, name):
+    (tmp_path / name).write_text("{}" if name.endswith("json") else "mine")
+    before = (tmp_path / name).read_bytes()
+    (tmp_path / "thesis.txt").write_text("mine too")
+    with pytest.raises(InputError, match=f"{name} was not written by .* give another folder"):
+        encoder.save(tmp_path)
+    assert (tmp_path / name).read_bytes() == before
+    (tmp_path / name).unlink()
+    encoder.save(tmp_path)
+    encoder.save(tmp_path)  # Over what was saved before
+    assert (tmp_path / "thesis.txt").read_text() == "mine too"
+    assert SentenceEncoder.load(tmp_path).dim == 8
+
+
+def test_a_head_that_does_not_fit_says_what_it_takes(encoder):
+    wide = r"states have shape \(2, 64\): expected \(n, 32\)"
+    with pytest.raises(InputError, match=wide):
+        encoder.pooler.project(np.ones((2, 64)))
+    encoder.pooling = "cls+mean"
+    assert encoder.hidden_dim == 64
+    assert encoder.encode(["a", "b"], readout="encoder").shape == (2, 64)
+    with pytest.raises(InputError, match=wide):
+        encoder.encode(["a", "b"])
+    with pytest.raises(InputError, match="hidden_dim is -1"):
+        Pooler(-1, 8)
+
+
+def test_weights_in_another_precision_give_embeddings_all_the_same(encoder):
+    X = encoder.encode(["one cat", "two dogs"])
+    Y = encoder.double().encode(["one cat", "two dogs"])
+    assert Y.dtype == np.float32
+    np.testing.assert_allclose(Y, X, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [(None, "the network is None"), (5, "the network is 5"), ("a" * 5000, "cannot load backbone")],
+)
+def test_what_names_no_network_is_refused(name, message):
+    with pytest.raises(InputError, match=message):
+        SentenceEncoder.load(name)
+    with pytest.raises(InputError, match=r"pooling is \['cls'\]: expected a name"):
+        SentenceEncoder.load("repro-tiny", pooling=["cls"])
 
 
 def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(encoder, tiny):

@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.losses.distributed import gather_with_grad, own_rows
+from repro.losses.given import check_column, check_rows
 from repro.settings import ANGLE_PRESETS, AngleConfig
-from repro.types import InputError
+from repro.types import InputError, above_zero
 
 CLOSE = 0.5
 """Smallest label of a close pair, whose texts must find each other in the batch."""
@@ -110,9 +111,7 @@ def angle_triples(
     (q, p) labelled 1 and (q, n) labelled 0; NCE is cross-entropy over the batch's positives, or
     positives and negatives.
     """
-    if not query.shape == positive.shape == negative.shape or query.ndim != 2 or len(query) == 0:
-        shapes = ", ".join(str(tuple(z.shape)) for z in (query, positive, negative))
-        raise InputError(f"query, positive and negative have shapes {shapes}: expected (B, d) each")
+    check_rows("three sides (B, d)", query=query, positive=positive, negative=negative)
     q, p, n = _unit(query), _unit(positive), _unit(negative)
     labels = torch.arange(2, device=q.device).flip(0).repeat_interleave(len(q))  # 1 … 1, 0 … 0
     total = _rankings(torch.cat([q, q]), torch.cat([p, n]), labels, config)
@@ -197,10 +196,7 @@ def _angle_similarity(u: Tensor, v: Tensor, pooling: str = "sum") -> Tensor:
 
 def _keys_of(z: Tensor, keys: Tensor, sides: int) -> list[Tensor]:
     """The keys of each side's texts."""
-    if keys.shape != (sides * len(z),):
-        raise InputError(
-            f"keys has shape {tuple(keys.shape)}: expected ({sides * len(z)},), one per text"
-        )
+    check_column("keys", keys, sides * len(z))
     return [side.contiguous() for side in keys.to(z.device).chunk(sides)]
 
 
@@ -213,20 +209,12 @@ def _without(dropped: Tensor, logits: Tensor, right: Tensor) -> Tensor:
 
 
 def _unit_pairs(x: Tensor, y: Tensor, labels: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
-    if x.shape != y.shape or x.ndim != 2 or 0 in x.shape:
-        raise InputError(
-            f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: expected the two "
-            "sides of pairs (P, d)"
-        )
-    if labels.shape != x.shape[:1]:
-        raise InputError(
-            f"labels has shape {tuple(labels.shape)}: expected ({len(x)},), one per pair"
-        )
+    check_rows("the two sides of pairs (P, d)", x=x, y=y)
+    check_column("labels", labels, len(x), each="pair", whole=False)
     if not bool(torch.isfinite(labels).all()):
         bad = int(torch.isfinite(labels).logical_not().nonzero()[0, 0])
         raise InputError(f"label {labels[bad].item()} of pair {bad}: expected a finite grade")
-    if not scale > 0:
-        raise InputError(f"scale is {scale}: expected a number above 0")
+    above_zero(scale, "scale")
     return _unit(x), _unit(y)
 
 

@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.losses.distributed import gather_with_grad, own_rows
-from repro.types import InputError
+from repro.losses.given import check_column, check_mask, check_real, check_rows
+from repro.types import InputError, above_zero
 
 
 def info_nce(
@@ -29,13 +30,14 @@ def info_nce(
     always stays. InputError for shapes that do not fit, or a temperature that is not above 0.
     """
     _check_views(z1, z2)
-    if z_neg is not None and z_neg.shape[1:] != z1.shape[1:]:
-        raise InputError(
-            f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as "
-            "wide as the views"
-        )
-    if not temperature > 0:
-        raise InputError(f"temperature is {temperature}: expected a number above 0")
+    if z_neg is not None:
+        check_real(z1=z1, z_neg=z_neg)
+        if z_neg.shape[1:] != z1.shape[1:]:
+            raise InputError(
+                f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as "
+                "wide as the views"
+            )
+    above_zero(temperature, "temperature")
     own = own_rows(z1)
     z1, bank = _unit(z1), _unit(gather_with_grad(z2))  # (B, d), (W*B, d)
     # A cosine in bfloat16 errs by 0.004, which a temperature of 0.05 makes 0.08: not under
@@ -43,10 +45,7 @@ def info_nce(
     with torch.autocast(z1.device.type, enabled=False):
         logits = z1 @ bank.T / temperature  # (B, W*B)
         if mask is not None:
-            if mask.shape != logits.shape:
-                raise InputError(
-                    f"mask has shape {tuple(mask.shape)}: expected {tuple(logits.shape)}"
-                )
+            check_mask(mask, logits)
             keep = ~mask.to(logits.device, torch.bool)
             keep[torch.arange(len(z1), device=logits.device), own] = True
             logits = logits.masked_fill(~keep, float("-inf"))
@@ -56,10 +55,7 @@ def info_nce(
 
 
 def _check_views(z1: Tensor, z2: Tensor) -> None:
-    if z1.shape != z2.shape or z1.ndim != 2 or len(z1) == 0:
-        raise InputError(
-            f"z1 has shape {tuple(z1.shape)}, z2 {tuple(z2.shape)}: expected two views (B, d)"
-        )
+    check_rows("two views (B, d)", z1=z1, z2=z2)
 
 
 def _unit(z: Tensor) -> Tensor:
@@ -71,6 +67,9 @@ def duplicate_mask(keys: Tensor, others: Tensor | None = None) -> Tensor:
     """Mask (B, W·B) of columns with a row's text: keys (B,), those of columns `others`, are equal
     iff the texts are.
     """
+    check_column("keys", keys)
+    if others is not None:
+        check_column("others", others)
     columns = gather_with_grad(keys if others is None else others)
     return keys.unsqueeze(1) == columns.unsqueeze(0)
 
@@ -88,7 +87,8 @@ def uniformity(z: Tensor) -> Tensor:
     """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the sphere; lower is
     more uniform.
     """
-    if z.ndim != 2 or len(z) < 2:
+    check_rows("at least 2 rows, (n, d)", z=z)
+    if len(z) < 2:
         raise InputError(f"z has shape {tuple(z.shape)}: expected at least 2 rows, (n, d)")
     squared = torch.pdist(_unit(z)).square()
     return (-2 * squared).logsumexp(0) - math.log(len(squared))

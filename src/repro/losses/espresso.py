@@ -12,9 +12,10 @@ from torch import Tensor
 
 from repro.losses.dependencies import of_batch, of_embeddings, of_sentences
 from repro.losses.distributed import gather_with_grad, world_size
+from repro.losses.given import check_rows
 from repro.seeding import derive_seed, one_thread_each
 from repro.settings import DECOMPOSITIONS, ESPRESSO_FORMS, LAYER_WEIGHTS, EspressoConfig
-from repro.types import InputError, check_dim, one_of
+from repro.types import InputError, check_dim, finite_number, one_of
 
 
 def espresso(
@@ -45,9 +46,8 @@ def espresso(
     if config is None:
         config = ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")]
     shallow = shallow_layers(len(layers), config)
-    if layers[0].ndim != 2 or any(X.shape != layers[0].shape for X in layers):
-        shapes = sorted({str(tuple(X.shape)) for X in layers})
-        raise InputError(f"layers have shapes {', '.join(shapes)}: expected one shape (B, D)")
+    named = {f"layers[{number}]": X for number, X in enumerate(layers)}
+    check_rows("pooled states of one shape (B, D)", **named)
     check_dim(size, limit=layers[0].shape[1], what="size")
     first = layers[0]
     if 0 in shallow and len(first) > 1 and bool((first == first[:1]).all()):
@@ -96,6 +96,8 @@ def layer_weights(n: int, kind: str = "log") -> Tensor:
     `uniform`.
     """
     one_of(kind, LAYER_WEIGHTS, "layer_weights")
+    if n != 0:
+        check_dim(n, what="n")
     return torch.ones(n) if kind == "uniform" else 1 / (1 + torch.arange(1, n + 1).log())
 
 
@@ -111,10 +113,8 @@ def align(x: Tensor, target: Tensor, *, temperature: float = 1.0) -> Tensor:
 
     The divergence is averaged over rows; a temperature θ of 0 or less leaves it out.
     """
-    if x.shape != target.shape or x.ndim != 2 or 0 in x.shape:
-        raise InputError(
-            f"x has shape {tuple(x.shape)}, target {tuple(target.shape)}: expected (B, k) both"
-        )
+    check_rows("prefixes and targets of one shape (B, k)", x=x, target=target)
+    finite_number(temperature, "temperature")
     x = x if x.dtype == torch.float64 else x.float()
     target = target.to(x.dtype)
     with torch.autocast(x.device.type, enabled=False):
@@ -157,8 +157,7 @@ def compress_target(
     one_of(dependency, ("per_sentence", "per_batch"), "dependency")
     one_of(decomposition, DECOMPOSITIONS, "decomposition")
     one_of(strategy, ("dependencies", "embeddings", "max_k"), "strategy of a target")
-    if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"X has shape {tuple(X.shape)}: expected pooled states (B, D)")
+    check_rows("pooled states (B, D)", X=X)
     check_dim(size, limit=X.shape[1], what="size")
     if center and strategy != "embeddings":
         raise InputError(f"center applies to strategy 'embeddings', not to {strategy!r}")

@@ -5,14 +5,13 @@ Kusupati et al. (2022) (method-matryoshka in the book).
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from repro.types import InputError, check_dims
+from repro.types import InputError, check_dims, finite_vector
 
 
 def matryoshka(
@@ -33,10 +32,8 @@ def matryoshka(
         raise InputError(
             f"dims are {list(dims)}: expected at least one size, increasing, none twice"
         )
-    shares = [1.0] * len(sizes) if weights is None else [float(weight) for weight in weights]
-    if len(shares) != len(sizes) or not all(
-        math.isfinite(share) and share >= 0 for share in shares
-    ):
+    shares = [1.0] * len(sizes) if weights is None else finite_vector(weights, "weights").tolist()
+    if len(shares) != len(sizes) or any(share < 0 for share in shares):
         raise InputError(
             f"weights are {shares}: expected {len(sizes)} numbers of 0 or more, one for each size"
         )

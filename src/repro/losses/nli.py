@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from repro.types import InputError, check_same_length, one_of
+from repro.losses.given import check_column, check_real, check_rows
+from repro.types import InputError, one_of
 
 CLASSES = 3
 
@@ -19,10 +20,7 @@ def nli_features(u: Tensor, v: Tensor, *, difference: str = "abs") -> Tensor:
     expressed.
     """
     one_of(difference, ("abs", "signed"), "difference")
-    if u.shape != v.shape:
-        raise InputError(
-            f"u has shape {tuple(u.shape)}, v {tuple(v.shape)}: expected one embedding per side"
-        )
+    check_rows("one embedding per side (B, d)", u=u, v=v)
     delta = u - v
     return torch.cat([u, v, delta.abs() if difference == "abs" else delta], dim=-1)
 
@@ -41,14 +39,19 @@ def softmax_nli(
 
     Premises u and hypotheses v are (B, d), labels (B,) integers 0, 1 or 2, V = `weight` (3, 3d) and
     c = `bias` (3,); `difference` is that of `nli_features`. InputError for a label outside 0 … 2,
-    or for shapes that do not fit.
+    or for shapes or precisions that do not fit.
     """
-    check_same_length(u=u, labels=labels)
+    features = nli_features(u, v, difference=difference)
+    check_column("labels", labels, len(u), each="pair")
     if len(bad := labels[(labels < 0) | (labels >= CLASSES)]):
         raise InputError(f"label {bad[0]}: expected 0, 1 or 2 (contradiction, entailment, neutral)")
-    if weight.shape != (CLASSES, 3 * u.shape[-1]):
-        raise InputError(
-            f"weight has shape {tuple(weight.shape)}: expected ({CLASSES}, {3 * u.shape[-1]})"
-        )
-    logits = F.linear(nli_features(u, v, difference=difference), weight, bias)
-    return F.cross_entropy(logits.float(), labels)
+    classifier = {"weight": weight}
+    if bias is not None:
+        classifier["bias"] = bias
+    check_real(u=u, **classifier)
+    expected = {"weight": (CLASSES, features.shape[1]), "bias": (CLASSES,)}
+    for name, part in classifier.items():
+        if part.shape != expected[name]:
+            raise InputError(f"{name} has shape {tuple(part.shape)}: expected {expected[name]}")
+    logits = F.linear(features.to(weight.dtype), weight, bias)
+    return F.cross_entropy(logits.float(), labels.to(logits.device).long())

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -107,8 +108,15 @@ class Backbone(nn.Module):
         max_length: int | None = None,
     ) -> tuple[list[list[int]], int]:
         """Token ids with special tokens, and how many texts were cut at `max_length`."""
+        added = self.tokenizer.num_special_tokens_to_add(False)
+        kept = self.max_length if max_length is None else min(max_length, self.max_length)
+        if kept <= added:
+            raise InputError(
+                f"max_length is {kept}: {self.name} adds {added} tokens to every text, so that "
+                f"none of its own would be read; expected {added + 1} or more"
+            )
         self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(min(max_length or self.max_length, self.max_length))
+        self.tokenizer.enable_truncation(kept)
         encodings = self.tokenizer.encode_batch(list(texts))
         ids = [e.ids for e in encodings]
         highest = max((max(row, default=0) for row in ids), default=0)
@@ -122,9 +130,10 @@ class Backbone(nn.Module):
         """Resolve a layer 0 … L; None is L. Below L it must be known what the layers are."""
         if layer is None:
             return self.n_layers
-        if not 0 <= layer <= self.n_layers:
+        whole = isinstance(layer, int | np.integer) and not isinstance(layer, bool)
+        if not whole or not 0 <= layer <= self.n_layers:
             raise InputError(
-                f"layer {layer} of {self.name}: expected 0 (embedding output) to {self.n_layers}"
+                f"layer {layer!r} of {self.name}: expected 0 (embedding output) to {self.n_layers}"
             )
         if layer < self.n_layers:
             self._refuse_unknown_layers(f"layer {layer}")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.packing import in_order, merge_equal, pack_by_tokens
 from repro.models.pooling import AVG_FIRST_LAST, Head, Pooler, pool, poolings_of
 from repro.models.published import leaves_prompt_out, prompt_of
 from repro.models.saved import read_encoder, write_encoder
@@ -53,7 +53,7 @@ class SentenceEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.backbone, self.pooling, self.pooler = backbone, pooling, pooler
-        self.hidden_dim = len(poolings_of(pooling)) * backbone.hidden_dim
+        poolings_of(pooling)
         if pooling == AVG_FIRST_LAST:
             backbone.layer_index(1)
         self.prompt = ""
@@ -66,7 +66,7 @@ class SentenceEncoder(nn.Module):
     @classmethod
     def load(
         cls,
-        name_or_path: str,
+        name_or_path: str | Path,
         *,
         dim: int | None = None,
         pooling: str | None = None,
@@ -103,6 +103,9 @@ class SentenceEncoder(nn.Module):
                 dim < 1, a damaged folder, adapters that were trained beside other weights than
                 their base has now, or `avg_first_last` where layers cannot be told apart.
         """
+        if not isinstance(name_or_path, str | Path):
+            raise InputError(f"the network is {name_or_path!r}: expected a name or a folder")
+        name_or_path = str(name_or_path)
         backbone, pooling, head = read_encoder(
             name_or_path,
             pooling,
@@ -125,6 +128,13 @@ class SentenceEncoder(nn.Module):
         """
         more = {"include_prompt": False} if self.leaves_prompt_out else {}
         write_encoder(folder, self.backbone, self.pooling, self.pooler, **more)
+
+    @property
+    def hidden_dim(self) -> int:
+        """Size D of the pooled states: the network's, as often as there are poolings side by
+        side.
+        """
+        return len(poolings_of(self.pooling)) * self.backbone.hidden_dim
 
     @property
     def n_layers(self) -> int:
@@ -179,7 +189,8 @@ class SentenceEncoder(nn.Module):
         """Embed texts as a float32 matrix (n, dim), rows in the order of the texts.
 
         Args:
-            texts: any sequence of strings; equal ones are encoded once and get identical rows.
+            texts: strings in any order-keeping form, a column of a table by place; equal ones are
+                encoded once and get identical rows.
             readout: `pooler` for z, `encoder` for h; the same without a pooler.
             layer: 0 … L; below L the pooled state h of that layer is returned, and no later block
                 runs.
@@ -187,10 +198,12 @@ class SentenceEncoder(nn.Module):
             progress: of the batches, on a terminal.
 
         Raises:
-            TypeError: for an item that is not a string, with its index.
+            TypeError: for an item that is not a string, with its index, and for a table or what has
+                no order.
             InputError: for a layer out of range, an unknown readout, a text without a token,
                 embeddings that are not finite, or different texts that all get one vector.
         """
+        texts = in_order(texts)
         pooler = self.pooler if one_of(readout, READOUTS, "readout") == "pooler" else None
         depth = self.backbone.layer_index(layer)
         if depth < self.n_layers and pooler is not None:
@@ -215,6 +228,7 @@ class SentenceEncoder(nn.Module):
         """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32;
         errors as `encode`.
         """
+        texts = in_order(texts)
         wanted = self._layers_wanted(layers)
         distinct, inverse = merge_equal(texts)
         if not distinct:
@@ -236,6 +250,8 @@ class SentenceEncoder(nn.Module):
         wanted = list(range(self.n_layers + 1))
         if layers is not None:
             wanted = [self.backbone.layer_index(layer) for layer in layers]
+        if not wanted:
+            raise InputError("layers is []: expected one layer or more")
         if 0 in wanted and self.pooling == "cls":
             self._warn("layer 0 under cls pooling is one constant vector for every text")
         if self.pooling == "cls" and self.backbone.causal:

@@ -1,6 +1,6 @@
 """Equal texts read once, and sentences of like lengths side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +8,32 @@ from numpy.typing import NDArray
 from repro.types import InputError
 
 
-def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+def in_order(texts: Iterable[str]) -> list[str]:
+    """Texts as a list, in the order in which they come: a column of a table is read by place,
+    whatever its rows are called.
+
+    Raises:
+        TypeError: for one string, for what has no order or is a table, and for an item that is no
+            string, with its place.
+    """
+    expected = "expected a sequence of strings"
+    if isinstance(texts, str):
+        raise TypeError(f"texts is one string: {expected}, such as [text]")
+    is_row = isinstance(texts, Iterable) and getattr(texts, "ndim", 1) == 1
+    if not is_row or isinstance(texts, Mapping | Set):
+        raise TypeError(f"texts is of type {type(texts).__name__}: {expected}, such as a list")
+    listed = list(texts)
+    for i, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
+    return listed
+
+
+def merge_equal(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64]]:
     """The distinct texts in order of first appearance, and for each text the index of its distinct
     one.
     """
-    if isinstance(texts, str):
-        raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
+    texts = in_order(texts)
     index = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     try:
         "".join(index).encode()

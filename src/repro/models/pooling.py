@@ -82,6 +82,8 @@ def poolings_of(pooling: str) -> list[str]:
     Raises:
         InputError: for a name that is not known, or `avg_first_last` beside others.
     """
+    if not isinstance(pooling, str):
+        raise InputError(f"pooling is {pooling!r}: expected a name, such as cls or cls+mean")
     names = pooling.split(JOIN)
     for name in names:
         one_of(name, NAMES if len(names) == 1 else tuple(POOLINGS), "pooling")
@@ -101,16 +103,27 @@ def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
 class Head(nn.Module):
     """What turns pooled states h (n, hidden_dim) into embeddings z (n, dim)."""
 
+    hidden_dim: int
     dim: int
     settings: Any
     """What its constructor takes, after the hidden size."""
 
     @torch.no_grad()
     def project(self, h: Array) -> Array:
-        """Project stored states h (n, D) to embeddings (n, dim), both numpy."""
-        device = next((weight.device for weight in self.parameters()), torch.device("cpu"))
-        z = self(torch.from_numpy(np.ascontiguousarray(h, dtype=np.float32)).to(device))
-        return np.asarray(z.cpu().numpy())
+        """Project stored states h (n, D) to embeddings (n, dim) float32, both numpy.
+
+        Raises:
+            InputError: for states that are no matrix as wide as the head takes.
+        """
+        if np.ndim(h) != 2 or np.shape(h)[1] != self.hidden_dim:
+            raise InputError(
+                f"states have shape {np.shape(h)}: expected (n, {self.hidden_dim}), which is what "
+                "the layer after the pooling takes"
+            )
+        states = torch.from_numpy(np.ascontiguousarray(h, dtype=np.float32))
+        weight = next(self.parameters(), states)
+        z = self(states.to(weight.device, weight.dtype))
+        return np.asarray(z.float().cpu().numpy())
 
 
 class Pooler(Head):
@@ -128,11 +141,21 @@ class Pooler(Head):
         normalize: bool = False,
     ) -> None:
         super().__init__()
-        self.hidden_dim, self.dim = hidden_dim, check_dim(dim)
+        self.hidden_dim = check_dim(hidden_dim, what="hidden_dim")
+        self.dim = check_dim(dim)
         self.activation = one_of(activation, ("tanh", "identity"), "activation")
         self.normalize = normalize
         self.linear = nn.Linear(hidden_dim, dim, bias=bias)
-        self.settings = {"dim": dim, "activation": activation, "bias": bias, "normalize": normalize}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its constructor takes, after the hidden size, as it computes now."""
+        return {
+            "dim": self.dim,
+            "activation": self.activation,
+            "bias": self.linear.bias is not None,
+            "normalize": self.normalize,
+        }
 
     def initialise(self, seed: int) -> "Pooler":
         """Fresh weights W ~ N(0, 0.02²), b = 0, from a generator owned by (seed, dim)."""
@@ -182,7 +205,7 @@ class Parts(Head):
         self.parts = nn.Sequential(*parts)
         # A `Unit` has no settings
         self.settings = [getattr(module, "settings", {}) for module in parts]
-        self.dim = hidden_dim
+        self.hidden_dim = self.dim = hidden_dim
         for settings in filter(None, self.settings):
             if (takes := settings["inputs"]) != self.dim:
                 raise InputError(

@@ -20,10 +20,11 @@ from repro.models.notes import read_json
 from repro.models.pooling import Dense, Head, Parts, Pooler, Unit, poolings_of
 from repro.models.published import own_pooling, read_parts
 from repro.models.sources import locate
-from repro.models.whole import check_intact
+from repro.models.whole import check_intact, refuse_foreign
 from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError
+from repro.writing import writable_folder
 
 
 def write_encoder(
@@ -36,6 +37,8 @@ def write_encoder(
     """Write everything that loading needs, with what `more` there is to note; of a backbone with
     adapters, only these and what they stand beside.
     """
+    folder = writable_folder(Path(folder))
+    refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)
     note: dict[str, Any] = {"pooling": pooling, "name": backbone.name, "pooler": None, **more}
     note |= {key: getattr(backbone, key) for key in ("max_length", "bidirectional", "final_norm")}

@@ -20,6 +20,8 @@ from repro.models.sources import READ
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
+WRITTEN = ("*config.json", "encoder.json", "tokenizer.json", MANIFEST, "*.safetensors")
+"""Files that saving an encoder writes, in its folder."""
 
 
 def check_intact(folder: Path) -> None:
@@ -57,6 +59,23 @@ def check_intact(folder: Path) -> None:
             raise InputError(
                 f"{path} in the hub's cache has changed since it was downloaded: delete "
                 f"{blob} and download it again"
+            )
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse to write an encoder over files that none was saved as, by the manifest of the folder.
+
+    Raises:
+        InputError: for the first file that would be replaced and that the manifest does not name.
+    """
+    manifest = read_json(folder, MANIFEST, {})
+    files = manifest.get("files") if is_sealed(manifest) and unchanged(manifest) else None
+    ours = {MANIFEST, *files} if isinstance(files, dict) else set()
+    for path in sorted(path for pattern in WRITTEN for path in folder.glob(pattern)):
+        if path.relative_to(folder).as_posix() not in ours:
+            raise InputError(
+                f"{path} was not written by an encoder's `save`: nothing is overwritten, give "
+                "another folder"
             )
 
 

@@ -19,7 +19,7 @@ from repro.evaluation.search import top_documents
 from repro.losses import compress_target
 from repro.methods import AVERAGE, ESE, MRL, RAW
 from repro.papers.ese.differences import difference_table, rank_table
-from repro.papers.ese.lines import sizes
+from repro.papers.ese.lines import compression_size, line_config, sizes
 from repro.rows import make_rows
 from repro.sets import Retrieval
 from repro.settings import AngleConfig, TrainConfig
@@ -32,6 +32,13 @@ from shown_code import on_page
 rng = np.random.default_rng(0)
 
 AUDIT = on_page("ese_table2_ablation", compressed=4)
+
+
+def test_a_compressed_size_of_none_is_the_papers_share_and_one_of_zero_is_refused():
+    assert line_config(TrainConfig(), ESE).dim == compression_size(128)
+    for size in (0, -1):
+        with pytest.raises(InputError, match=f"dim is {size}: expected at least 1"):
+            line_config(TrainConfig(), ESE, size=size)
 
 
 def test_a_sentence_of_few_values_has_a_matrix_of_few_directions():

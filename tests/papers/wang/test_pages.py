@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from repro.config import profile
 from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang import claims
-from repro.papers.wang.sweeps import rows_of
+from repro.papers.wang.sweeps import check_reducible, rows_of
 from repro.papers.wang.tables import draw_leads, draw_mean_gains
 from repro.results import recorded_rows
 from repro.runs.lines import Task
@@ -65,6 +66,37 @@ def test_pairs_that_chose_may_be_left_out_of_those_that_judge(page_of, sets):
     assert (
         left.texts1 == tuple(np.delete(pairs.texts1, [3, 7])) and len(left.scores) == len(pairs) - 2
     )
+
+
+def test_a_dim_to_switch_is_trained_where_it_is_no_candidate_and_128_only_where_it_is(page_of):
+    with_switched = page_of("table2_two_step_sbert").with_switched
+    assert with_switched([8, 4], [9, 4]) == ([8, 4, 9], [9, 4])
+    assert with_switched([8, 4], []) == ([8, 4], [])
+    assert with_switched([8, 4]) == ([8, 4], [])
+    assert with_switched([128, 8]) == ([128, 8], [128])
+
+
+@pytest.mark.parametrize(
+    ("dims", "fit_sentences", "n_neighbors", "message"),
+    [
+        ([8], [50, 500], 50, "n_neighbors is 50: expected 1 to 49"),
+        ([8], [50], 0, "n_neighbors is 0"),
+        ([8], [0, 50], 5, "a number of fit_sentences is 0"),
+        ([64, 33], [50], 5, r"dims are \[64, 33\]: expected one up to 32"),
+    ],
+)
+def test_what_no_reducer_takes_is_refused_before_anything_is_trained(
+    dims, fit_sentences, n_neighbors, message
+):
+    check_reducible(32, [64, 32], [50], 49)
+    with pytest.raises(InputError, match=message):
+        check_reducible(32, dims, fit_sentences, n_neighbors)
+
+
+def test_a_reference_that_is_no_dim_is_refused_before_anything_is_trained(page_of):
+    plan = page_of("figure3_loss_decomposition").plan_networks
+    with pytest.raises(InputError, match="reference is 'worst': expected a dim, or best"):
+        plan(profile("embedded"), ["repro-tiny"], [8], reference="worst")
 
 
 # Figure 3

@@ -82,7 +82,8 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
     if method == MRL:
         return replace(plain, objective="matryoshka", prefixes=base.prefixes)
     form = ESPRESSO_FORMS["code"] if method == ESE_CODE else base.espresso
-    return replace(plain, objective="ese", dim=size or compression_size(hidden_dim), espresso=form)
+    compressed = compression_size(hidden_dim) if size is None else size
+    return replace(plain, objective="ese", dim=compressed, espresso=form)
 
 
 def ese_lines(

@@ -32,7 +32,7 @@ from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.types import Array, InputError
+from repro.types import Array, InputError, check_dim, check_dims
 
 
 def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
@@ -213,6 +213,19 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
 
 
 # Tables 3 and 4: training against reducing afterwards
+
+
+def check_reducible(
+    hidden_dim: int,
+    dims: Sequence[int],
+    fit_sentences: Sequence[int],
+    n_neighbors: int,
+) -> None:
+    """Refuse, before anything is trained, dims, fit sets and neighbours that no reducer takes."""
+    check_dims(fit_sentences, "fit_sentences", each="a number of fit_sentences")
+    check_dim(n_neighbors, limit=min(fit_sentences) - 1, what="n_neighbors")
+    if min(dims) > hidden_dim:
+        raise InputError(f"dims are {list(dims)}: expected one up to {hidden_dim}, the full size")
 
 
 def fit_sets_of(
