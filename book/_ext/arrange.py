@@ -6,7 +6,8 @@ printed. Figures get numbers and captions: the description written in their own 
 title, which is also what a screen reader says; that of a chart with scripts stands beside its
 still. A notebook's result comes first: what its first figure with recorded numbers shows stands
 below the opening, and a line that leads there where it was drawn. A figure of many panels has a
-second view in its file, `narrow`, with two of them abreast: that is what a phone shows.
+second view in its file, `narrow`, with two of them abreast: that is what a phone shows. On a phone
+the rows of a wide table become blocks, in which each cell names its column.
 """
 
 import re
@@ -26,6 +27,8 @@ CAPTION = re.compile(r"<caption>(.*?)</caption>", re.DOTALL)
 VIEW = re.compile(r'<view id="narrow" viewBox="[\d.]+ 0 ([\d.]+) ([\d.]+)"/>')
 PICTURE = re.compile(r'(<picture [^>]*>)(\s*<img [^>]*?src="([^"]+)")')
 PHONE = "(max-width: 600px)"
+WRITTEN = re.compile(r'<table class="(?:[^"]* )?table\b.*?</table>', re.DOTALL)
+"""A table that is written on a page, in place of being computed there."""
 ALT = re.compile(r'<img class="drawing" alt="([^"]*)"')
 TOLD = re.compile(r'class="chart-still" data-caption="([^"]+)"')
 
@@ -52,17 +55,25 @@ def hidden(node: nodes.Node | None) -> bool:
     return False
 
 
+def headings(table: str) -> list[str]:
+    """The words above each column of a table."""
+    heads = re.findall("<th[ >].*?</th>", table, re.DOTALL)
+    return [" ".join(re.sub("<[^>]*>", "", head).split()) for head in heads]
+
+
+def named(row: str, heads: list[str]) -> str:
+    """A row whose cells name their columns."""
+    labels = iter(heads)
+    return re.sub("<td", lambda _: f'<td data-label="{next(labels)}"', row)
+
+
 def labelled(text: str) -> str:
     """A table whose cells name their columns, for screens on which rows become blocks; one of many
     columns is dense.
     """
-    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th[ >].*?</th>", text, re.DOTALL)]
+    heads = headings(text)
     before, head, *rows = text.split("<tr>")
-    for place, row in enumerate(rows):
-        labels = iter(heads)
-        rows[place] = re.sub(
-            "<td", lambda _, labels=labels: f'<td data-label="{next(labels)}"', row
-        )
+    rows = [named(row, heads) for row in rows]
     kind = "table-box" + " stacks" * (len(heads) > 3) + " dense" * (len(heads) > 7)
     return "<tr>".join([before.replace("table-box", kind, 1), head, *rows])
 
@@ -148,9 +159,18 @@ def lift(doctree: nodes.document, figure: nodes.figure) -> None:
 
 
 def stack(app: Sphinx, page: str, template: str, context: dict[str, Any], _: object) -> None:
-    """Name the narrow view of each picture, once the page knows where its file will lie."""
+    """Name the narrow view of each picture, once the page knows where its file will lie, and the
+    column of each cell of a written table.
+    """
     source = rf'\1<source media="{PHONE}" srcset="\3#narrow">\2'
-    context["body"] = PICTURE.sub(source, context.get("body", ""))
+    body = PICTURE.sub(source, context.get("body", ""))
+    context["body"] = WRITTEN.sub(with_named_cells, body)
+
+
+def with_named_cells(table: re.Match[str]) -> str:
+    """A written table whose cells name their columns."""
+    heads = headings(table[0])
+    return re.sub(r"(?s)<tr.*?</tr>", lambda row: named(row[0], heads), table[0])
 
 
 def retitled(app: Sphinx, env: BuildEnvironment) -> set[str]:

@@ -54,3 +54,20 @@ def test_a_figure_of_many_panels_becomes_a_picture_with_a_view_for_phones(tmp_pa
         == f'{before}<img alt="" src="../_images/1.svg">{after}<img src="2.svg">'
     )
     assert context["body"].startswith(before + source)
+
+
+def test_each_cell_of_a_written_table_names_its_column():
+    heads = (
+        '<tr class="row-odd"><th class="head"><p>of <em>it</em></p></th><th><p>kept</p></th></tr>'
+    )
+    row = '<tr class="row-even"><td><p>PCA</p></td><td><p>half</p></td></tr>'
+    other = '<div class="table-box"><table><tr><td>computed</td></tr></table></div>'
+    body = f'<table class="colwidths-auto table">{heads}{row}</table>{other}'
+    context = {"body": body}
+    arrange.stack(None, "book/toy", "page.html", context, None)
+    named = '<td data-label="of it"><p>PCA</p></td><td data-label="kept"><p>half</p></td>'
+    assert named in context["body"]
+    assert context["body"].endswith(other)
+    assert (
+        context["body"].replace(' data-label="of it"', "").replace(' data-label="kept"', "") == body
+    )

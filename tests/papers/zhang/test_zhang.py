@@ -2,6 +2,7 @@
 task's own.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,9 @@ from repro.models.sources import MINILM
 from repro.papers.zhang import lines as zhang
 from repro.papers.zhang import shapes
 from repro.papers.zhang.claims import BETWEEN, DISTANCE, RANKS, SETTINGS
+from repro.papers.zhang.tables import halved_table
 from repro.papers.zhang.tasks import in_folds, load_task
+from repro.results import recorded_rows
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -249,3 +252,9 @@ def test_encoders_are_taken_as_published_and_sizes_may_be_shares(small):
     assert encoders.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
     with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
         encoders.dims_of(384, [500])
+
+
+def test_a_loss_of_one_training_is_told_without_an_interval():
+    table = halved_table({"recorded": recorded_rows("zhang_figure4_folds")})
+    told = set(table["recorded"])
+    assert told and all(re.fullmatch(r"−?\d+\.\d\d|–", loss) for loss in told), told

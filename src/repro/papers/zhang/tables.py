@@ -15,7 +15,7 @@ from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
 from repro.report.curves import curves
 from repro.report.figures import GREY, WIDTH, Drawing, NothingToDraw, dim_axis, drawing
-from repro.report.tables import MISSING, interval, mean, wide
+from repro.report.tables import MISSING, between, interval, mean, wide
 
 TOLERANCE = 1.0  # Per cent of the full-size score that a size may lose and still count as enough
 ORDER = (*ZHANG_METHODS, TRUNCATE)
@@ -34,7 +34,7 @@ def loss(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[in
 
 def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """What PCA at half the dims loses, per cent of full size, by kind of number, beside what the
-    paper says.
+    paper says; one training has no interval.
     """
     lines = []
     for kind, frame in rows.items():
@@ -49,7 +49,7 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 ends = at[d].value, at[d].low, at[d].high
                 value, low, high = (round(end, 2) + 0.0 for end in ends)  # No −0.00
                 said = {"paper": "at most 1" if setting in WITHIN else MISSING}
-                said[kind] = f"{value:.2f} [{low:.2f}, {high:.2f}]"
+                said[kind] = between(value, low, high)
                 lines += [(encoder, f"{d} of {full}", setting, *item) for item in said.items()]
     frame = pd.DataFrame(lines, columns=["encoder", "dims", "setting", "kind", "value"])
     orders = {"setting": SETTINGS, "kind": ("paper", *rows)}
