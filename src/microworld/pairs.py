@@ -66,8 +66,8 @@ def graded_pairs(
     first, second = _candidates(world, 12 * n, rng, split, flavour.unsaid)
     if len(first) < n:
         raise InputError(
-            f"{n} graded pairs asked for, but only {len(first)} could be drawn: raise "
-            "factors or values"
+            f"{n} graded pairs asked for, but only {len(first)} could be drawn: raise factors or "
+            "values"
         )
     similarity = world.similarity(first, second)
     # The bins take turns, so a short bin is made up for by the others.

@@ -176,13 +176,13 @@ class World:
         frames = np.atleast_2d(np.asarray(frames, dtype=np.int64, order="C"))
         if frames.ndim != 2 or frames.shape[1] != self.factors:
             raise InputError(
-                f"frames have shape {frames.shape}: expected (n, {self.factors}), one "
-                "column per factor"
+                f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per "
+                "factor"
             )
         if (frames[:, :3] == ABSENT).any():
             raise InputError(
-                "a frame lacks its agent, action or object: only the other factors may "
-                "be left unsaid"
+                "a frame lacks its agent, action or object: only the other factors may be left "
+                "unsaid"
             )
         return frames
 

@@ -22,8 +22,8 @@ def project_root() -> Path:
             if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():
                 return folder
     raise InputError(
-        f"no project checkout above {Path.cwd()}: run inside the folder that "
-        "holds _toc.yml and notebooks/"
+        f"no project checkout above {Path.cwd()}: run inside the folder that holds _toc.yml and "
+        "notebooks/"
     )
 
 

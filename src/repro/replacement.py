@@ -210,8 +210,8 @@ def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputErr
     commands = replaced["command"].dropna()
     command = f" (`{commands.iloc[0]} -p record True`)" if len(commands) else ""
     return InputError(
-        f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; "
-        "these rows are of a part of it and would replace them. Nothing was recorded: "
+        f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; these "
+        "rows are of a part of it and would replace them. Nothing was recorded: "
         f"run all of it{command}, or {RECORD_ANEW}"
     )
 

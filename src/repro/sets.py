@@ -106,13 +106,13 @@ class Retrieval(_Set):
         for query, judged in self.qrels.items():
             if query not in queries:
                 raise InputError(
-                    f"{self.name} qrels judge {query!r}, which is not among the "
-                    f"{len(queries)} queries"
+                    f"{self.name} qrels judge {query!r}, which is not among the {len(queries)} "
+                    "queries"
                 )
             for document in judged.keys() - documents:
                 raise InputError(
-                    f"{self.name} qrels of {query!r} name the document {document!r}, "
-                    f"which is not among the {len(documents)} documents"
+                    f"{self.name} qrels of {query!r} name the document {document!r}, which is not "
+                    f"among the {len(documents)} documents"
                 )
 
 
@@ -168,8 +168,8 @@ def check_texts(texts: Iterable[str], what: str) -> tuple[str, ...]:
     """
     if isinstance(texts, str):
         raise InputError(
-            f"{what} is one string, {texts[:40]!r}: expected a sequence of texts, so "
-            "wrap it in a list"
+            f"{what} is one string, {texts[:40]!r}: expected a sequence of texts, so wrap it in a "
+            "list"
         )
     texts = tuple(texts)
     if not texts:

@@ -225,8 +225,8 @@ class StepTwoConfig:
     def __post_init__(self) -> None:
         if self.views < 2:
             raise InputError(
-                f"views is {self.views}: step 2 contrasts two dropout views, so at least "
-                "2 are needed"
+                f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are "
+                "needed"
             )
         if not self.learning_rates:
             raise InputError("learning_rates is empty: give at least one")

@@ -176,8 +176,8 @@ def two_nn(X: Array, *, discard: float = 0.1) -> float:
     total = log_ratio[:kept].sum() + (n - kept) * log_ratio[kept - 1]
     if total <= 0:
         raise InputError(
-            "every point has its two nearest neighbours at one distance: a lattice "
-            "has no such dimension"
+            "every point has its two nearest neighbours at one distance: a lattice has no such "
+            "dimension"
         )
     return float((kept - 1) / total)
 

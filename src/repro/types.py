@@ -169,8 +169,8 @@ def check_range(X: Array, name: str = "X") -> Array:
     reach = max(float(X.max()), -float(X.min()))
     if reach > LARGEST:
         raise InputError(
-            f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it "
-            "by its largest entry"
+            f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it by its largest "
+            "entry"
         )
     return X
 
@@ -273,8 +273,8 @@ def lacking(module: str, extra: str) -> str:
     """What a user is told who lacks a module that an extra brings."""
     package = module.partition(".")[0]
     return (
-        f"{package} is not installed: {installing(extra)} brings it, and '.[all]' "
-        "what any command needs"
+        f"{package} is not installed: {installing(extra)} brings it, and '.[all]' what any command "
+        "needs"
     )
 
 

@@ -23,8 +23,8 @@ def data(
     if verb == "list":
         for row in sets.describe():
             say(
-                f"{row['name']:<10} {row['title']:<28} {row['rows']:>24} rows  "
-                f"local: {row['local']:<4} hub: {row['hub']:<40} {row['licence']}"
+                f"{row['name']:<10} {row['title']:<28} {row['rows']:>24} rows  local: "
+                f"{row['local']:<4} hub: {row['hub']:<40} {row['licence']}"
             )
         return 0
     if verb == "check":
@@ -33,8 +33,8 @@ def data(
             expected = " or ".join(f"{count:,}" for count in item.expected)
             count = "–" if item.found is None else f"{item.found:,}"
             say(
-                f"{'ok ' if item.ok else 'BAD'} {item.name:<10} {item.split:<32} "
-                f"{count:>9} of {expected} {item.note}"
+                f"{'ok ' if item.ok else 'BAD'} {item.name:<10} {item.split:<32} {count:>9} of "
+                f"{expected} {item.note}"
             )
         return 0 if all(item.ok for item in counted) else 1
     if name is None:

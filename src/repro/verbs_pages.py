@@ -36,8 +36,8 @@ def book(
     for page in built.failures:
         complain(f"{page.name} failed: {page.error}")
     say(
-        f"{'the book is' if built.ok else 'the book, with faults, is'} at "
-        f"{built.index} ({built.seconds:.0f} s)"
+        f"{'the book is' if built.ok else 'the book, with faults, is'} at {built.index} "
+        f"({built.seconds:.0f} s)"
     )
     return 0 if built.ok else 1
 
@@ -107,8 +107,8 @@ def notebooks() -> int:
     if kept:
         raise InputError(
             "not overwritten, for they are not as `repro notebooks` wrote them: "
-            f"{', '.join(map(str, kept))}; "
-            "move them to names of their own, or delete them, then run it again"
+            f"{', '.join(map(str, kept))}; move them to names of their own, or delete them, then "
+            "run it again"
         )
     return 0
 

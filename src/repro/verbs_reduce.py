@@ -76,9 +76,8 @@ def reduce(
     said += variance_kept(method, reducer)
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
-        f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted "
-        f"on {len(rows):,} rows ({source}) "
-        f"{said} -> {output}"
+        f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted on {len(rows):,} "
+        f"rows ({source}) {said} -> {output}"
     )
     if isinstance(reducer, Truncate) and dim < X.shape[1] and len(X) >= FEWEST:
         say(how_cutting_does(X))

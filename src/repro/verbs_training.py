@@ -220,8 +220,7 @@ def train(asked: Training) -> int:
         if output is not None:
             copy_encoder(cell.folder, place)
         say(
-            f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} "
-            "(encoder, untrained) -> "
-            f"{100 * best:.2f} ({readout}); {place}"
+            f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} (encoder, "
+            f"untrained) -> {100 * best:.2f} ({readout}); {place}"
         )
     return 0

@@ -89,8 +89,7 @@ class Generator(Writer):
             if self.max_length is not None and len(row) + max_new_tokens > self.max_length:
                 raise InputError(
                     f"{start} has {len(row)} tokens and {max_new_tokens} are to follow, but "
-                    f"{self.name} takes "
-                    f"{self.max_length}: shorten the context or max_new_tokens"
+                    f"{self.name} takes {self.max_length}: shorten the context or max_new_tokens"
                 )
         costs = [len(row) + max_new_tokens for row in ids]
         pad = self.model.generation_config.pad_token_id
@@ -108,8 +107,8 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     model, tokenizer, loading = load_writer(kind, "generator", name_or_path, device)
     if not causal_parts(model):
         raise InputError(
-            f"{name_or_path!r} is a {type(model).__name__}: expected a causal "
-            "decoder, such as Llama"
+            f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as "
+            "Llama"
         )
     check_complete(name_or_path, model, loading)
     stop = model.generation_config.eos_token_id

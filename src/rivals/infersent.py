@@ -199,8 +199,8 @@ def _held_out(pairs: LabelledPairs, config: InferSentConfig) -> tuple[np.ndarray
     dev, train = order[:held_out], order[held_out:]
     if len(train) < config.batch_size:
         raise InputError(
-            f"{len(train)} pairs beside {held_out} held-out ones do not fill one "
-            f"batch of {config.batch_size}"
+            f"{len(train)} pairs beside {held_out} held-out ones do not fill one batch of "
+            f"{config.batch_size}"
         )
     return dev, train
 

@@ -60,8 +60,8 @@ def fasttext(system: System, config: SystemConfig, store: Store) -> Named:
         raise Missing(
             "fastText's vectors are not at hand: "
             "https://dl.fbaipublicfiles.com/fasttext/vectors-english/ has "
-            "wiki-news-300d-1M.vec.zip and crawl-300d-2M-subword.zip; unpack one and "
-            "give its path as `fasttext`"
+            "wiki-news-300d-1M.vec.zip and crawl-300d-2M-subword.zip; unpack one and give its path "
+            "as `fasttext`"
         )
     return static(system, replace(config, vectors=config.fasttext), store)
 

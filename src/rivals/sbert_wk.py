@@ -115,10 +115,9 @@ class SbertWK(LayerlessEncoder):
         self.layers = list(range(first_layer(top), top + 1))
         if len(self.layers) < LEAST:
             raise InputError(
-                f"{top} layers, of which {len(self.layers)} from layer {self.layers[0]} "
-                "up: SBERT-WK compares "
-                f"neighbouring layers and needs at least {LEAST}; take a deeper network "
-                "(all-MiniLM-L6-v2 has 6)"
+                f"{top} layers, of which {len(self.layers)} from layer {self.layers[0]} up: "
+                f"SBERT-WK compares neighbouring layers and needs at least {LEAST}; take a deeper "
+                "network (all-MiniLM-L6-v2 has 6)"
             )
 
     @torch.no_grad()

@@ -55,10 +55,9 @@ class FastText:
             self.wv = models.load_facebook_vectors(str(path))
         except (NotImplementedError, ValueError, AssertionError, EOFError, struct.error) as error:
             raise InputError(
-                f"{path} cannot be read ({error or 'numbers are missing'}): copy the file "
-                "again if it is cut short; of "
-                "a quantised model (.ftz) take the .bin it was made from; a classifier "
-                "holds no plain word vectors"
+                f"{path} cannot be read ({error or 'numbers are missing'}): copy the file again if "
+                "it is cut short; of a quantised model (.ftz) take the .bin it was made from; a "
+                "classifier holds no plain word vectors"
             ) from error
         self.dim = int(self.wv.vector_size)
 
@@ -157,8 +156,8 @@ def _tokens(texts: Sequence[str]) -> list[list[str]]:
     counts = Counter(chain.from_iterable(sentences))
     if max(counts.values(), default=0) < MIN_COUNT:
         raise InputError(
-            f"no word of the {len(sentences)} texts occurs {MIN_COUNT} times: nothing "
-            "to learn vectors of"
+            f"no word of the {len(sentences)} texts occurs {MIN_COUNT} times: nothing to learn "
+            "vectors of"
         )
     return sentences
 

@@ -124,8 +124,8 @@ def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
     X = StaticEncoder(table, weights=weights).encode(distinct).astype(np.float64)
     if not X.any():
         raise InputError(
-            f"none of the {len(distinct)} texts has a word of the table: SIF has "
-            "nothing to be fitted on"
+            f"none of the {len(distinct)} texts has a word of the table: SIF has nothing to be "
+            "fitted on"
         )
     direction = np.linalg.eigh(X.T @ X)[1][:, -1:].T  # (1, dim)
     return StaticEncoder(table, weights=weights, removed=direction.astype(np.float32))

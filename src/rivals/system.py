@@ -92,8 +92,8 @@ def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
         path = Path(os.path.expanduser(config.vectors))
         if not path.is_file():
             raise Missing(
-                f"no word vectors {path}: give a file in GloVe's form, word2vec text, "
-                ".vec or fastText's .bin"
+                f"no word vectors {path}: give a file in GloVe's form, word2vec text, .vec or "
+                "fastText's .bin"
             )
         read = (
             partial(FastText, path) if path.suffix == ".bin" else lambda: _table(read_vectors(path))
@@ -106,9 +106,8 @@ def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
         )
     except InputError as error:
         raise Missing(
-            f"{error}; GloVe is at https://nlp.stanford.edu/data/glove.6B.zip: unpack "
-            "it and give one of its files as "
-            "`vectors`, or use source='microworld'"
+            f"{error}; GloVe is at https://nlp.stanford.edu/data/glove.6B.zip: unpack it and give "
+            "one of its files as `vectors`, or use source='microworld'"
         ) from error
 
 
@@ -155,8 +154,7 @@ def published_folder(system: System, config: SystemConfig) -> Path:
         return folder
     except InputError as error:
         raise Missing(
-            f"{system.name} needs published weights: {error}. With a network, run "
-            f"`hf download {system.hub}` (or use profile='paper'); or copy the model "
-            f"to FOLDER/{short} and give FOLDER "
-            "as `weights`"
+            f"{system.name} needs published weights: {error}. With a network, run `hf download "
+            f"{system.hub}` (or use profile='paper'); or copy the model to FOLDER/{short} and give "
+            "FOLDER as `weights`"
         ) from error

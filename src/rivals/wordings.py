@@ -189,8 +189,8 @@ def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
             lexicon[word] = tuple(vectors.words[content[j]] for j in near)
     if not lexicon:
         raise InputError(
-            f"no two of the {len(content)} words of {vectors.name} have a cosine of "
-            f"{LEAST_COSINE} or more"
+            f"no two of the {len(content)} words of {vectors.name} have a cosine of {LEAST_COSINE} "
+            "or more"
         )
     return lexicon
 

@@ -61,8 +61,8 @@ def run(
     for path in (output, failed):
         if not_ours(path):
             raise InputError(
-                f"{path} is not an executed notebook as a run left it: move or delete "
-                "it, or give another --output"
+                f"{path} is not an executed notebook as a run left it: move or delete it, or give "
+                "another --output"
             )
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending

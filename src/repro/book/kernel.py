@@ -51,8 +51,8 @@ SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION":
 """Forked workers and frozen modules both print warnings into pages unless told not to."""
 LAUNCH = (
     "import os, sys; del sys.path[0]; from repro.seeding import end_with_parent as ends; "
-    "ends(int(os.environ['JPY_PARENT_PID'])); from ipykernel import "
-    "kernelapp; kernelapp.launch_new_instance()"
+    "ends(int(os.environ['JPY_PARENT_PID'])); from ipykernel import kernelapp; "
+    "kernelapp.launch_new_instance()"
 )
 """Ipykernel's own watch over its parent misses one that dies while the kernel starts."""
 

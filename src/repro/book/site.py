@@ -81,8 +81,8 @@ def pages_of(root: Path) -> dict[str, Path]:
         source = next((path for path in candidates if path.is_file()), None)
         if source is None:
             raise InputError(
-                f"_toc.yml names {name!r}, but there is no {name}.md: write the page or "
-                "drop the line"
+                f"_toc.yml names {name!r}, but there is no {name}.md: write the page or drop the "
+                "line"
             )
         pages[name.removesuffix(source.suffix)] = source
     return pages

@@ -74,8 +74,8 @@ def load(
         return take(load_file(name_or_path, split, columns), limit, seed=seed)
     if columns:
         raise InputError(
-            f"columns name those of a table of your own: {name_or_path} is a dataset, "
-            "so leave them out"
+            f"columns name those of a table of your own: {name_or_path} is a dataset, so leave "
+            "them out"
         )
     spec = get_spec(str(name_or_path))
     source = one_of(source or default_source(), SOURCES, "source")

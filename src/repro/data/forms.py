@@ -120,9 +120,8 @@ def saved_folder(folder: Path) -> Iterator[Row]:
         }
     elif not (folder / STATE).is_file():
         raise InputError(
-            f"{folder} is a folder without {STATE} or {SPLITS}: give a file, or a "
-            "folder that `save_to_disk` of the "
-            "package datasets wrote"
+            f"{folder} is a folder without {STATE} or {SPLITS}: give a file, or a folder that "
+            "`save_to_disk` of the package datasets wrote"
         )
     names: list[str] = []
     number = count(1)

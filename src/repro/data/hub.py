@@ -62,9 +62,8 @@ def hub_source(spec: DatasetSpec, split: str = "") -> HubSource:
     """Where the dataset, or one split of it, lies on the hub."""
     if spec.hub is None:
         raise InputError(
-            f"{spec.name} has no hub mirror ({spec.note}): set REPRO_DATA to a folder "
-            f"with {spec.file}, "
-            "or use source='microworld'"
+            f"{spec.name} has no hub mirror ({spec.note}): set REPRO_DATA to a folder with "
+            f"{spec.file}, or use source='microworld'"
         )
     return spec.hub.elsewhere.get(split, spec.hub)
 
@@ -123,8 +122,8 @@ def _copy(source: HubSource) -> Path | None:
     copy = None if folder is None else folder / source.id
     if copy is not None and not copy.is_dir():
         raise InputError(
-            f"REPRO_HUB={folder} holds no copy of {source.id}: put the repository "
-            "there, or unset it"
+            f"REPRO_HUB={folder} holds no copy of {source.id}: put the repository there, or unset "
+            "it"
         )
     return copy
 

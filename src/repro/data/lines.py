@@ -22,8 +22,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         regular_file(path)
     if not path.is_file():
         raise InputError(
-            f"no file {path}: check the path, or set REPRO_DATA to the folder that "
-            "holds the benchmarks"
+            f"no file {path}: check the path, or set REPRO_DATA to the folder that holds the "
+            "benchmarks"
         )
     number = 0
     try:
@@ -61,9 +61,9 @@ def filled_lines(path: Path) -> Iterator[str]:
             blank = blank or number
         elif blank:
             raise InputError(
-                f"{path} line {blank} is blank: expected a text or label on every line, "
-                "for line i is row i; fill "
-                "it, or delete such lines (`grep .`) together with what belongs to them elsewhere"
+                f"{path} line {blank} is blank: expected a text or label on every line, for line i "
+                "is row i; fill it, or delete such lines (`grep .`) together with what belongs to "
+                "them elsewhere"
             )
         else:
             yield line

@@ -68,8 +68,8 @@ def split_of(table: Table, kind: str, name: str, split: str, whole: tuple[str, .
         table.rows = [row for row, own in zip(table.rows, splits, strict=True) if own == split]
     elif "split" not in table.columns and split not in whole:
         raise InputError(
-            f"{table.path} has no split column, so no split {split!r}: ask for 'all', "
-            "or add the column"
+            f"{table.path} has no split column, so no split {split!r}: ask for 'all', or add the "
+            "column"
         )
     columns: dict[str, Any] = {
         f: (table.numbers if f == "score" else table.texts)(f) for f in FIELDS[kind]

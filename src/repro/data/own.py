@@ -76,8 +76,8 @@ def tell_titles(path: Path) -> None:
     column holds.
     """
     complain(
-        f"{path}: title and text are read as one text, as BEIR does; --columns "
-        "text=text leaves titles out"
+        f"{path}: title and text are read as one text, as BEIR does; --columns text=text leaves "
+        "titles out"
     )
 
 
@@ -153,11 +153,10 @@ def _kind_of(table: Table) -> str:
     if "text" in header:
         return "corpus"
     raise InputError(
-        f"{table.path} line 1: the header {', '.join(table.columns)} fits no kind "
-        "of set; expected score, sentence1, "
-        "sentence2 (graded pairs), label, text (labelled texts), label, "
-        "sentence1, sentence2 (labelled pairs) or text "
-        "(a corpus), beside any others; say by --columns NAME=COLUMN which column is which"
+        f"{table.path} line 1: the header {', '.join(table.columns)} fits no kind of set; expected "
+        "score, sentence1, sentence2 (graded pairs), label, text (labelled texts), label, "
+        "sentence1, sentence2 (labelled pairs) or text (a corpus), beside any others; say by "
+        "--columns NAME=COLUMN which column is which"
     )
 
 

@@ -57,9 +57,8 @@ class Table:
         if missing := [column for column in needed if column not in self.columns]:
             raise InputError(
                 f"{path} line 1: the header has columns {', '.join(self.found)} but lacks "
-                f"{', '.join(missing)}; "
-                f"expected at least {', '.join(needed)}; name another column by --columns "
-                f"{missing[0]}=COLUMN"
+                f"{', '.join(missing)}; expected at least {', '.join(needed)}; name another column "
+                f"by --columns {missing[0]}=COLUMN"
             )
 
     @cached_property
@@ -73,8 +72,8 @@ class Table:
             if len(values) != len(self.columns):
                 raise InputError(
                     f"{self.path} line {number}: {len(values)} columns, expected "
-                    f"{len(self.columns)} "
-                    f"({', '.join(self.found)}); in TSV tabs separate columns and nothing is quoted"
+                    f"{len(self.columns)} ({', '.join(self.found)}); in TSV tabs separate columns "
+                    "and nothing is quoted"
                 )
             yield number, self._filled(number, values) if None in values else values
 

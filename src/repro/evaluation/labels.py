@@ -29,8 +29,8 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
     # Inner folds have lost a row of each class
     if len(y) < k or (not keys and np.sort(counts)[-2] < 2):
         raise InputError(
-            f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at "
-            f"least {k}, and 2 of a second class"
+            f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at least {k}, and "
+            "2 of a second class"
         )
     rare = [
         f"{str(name)!r} ({count})" for name, count in zip(classes, counts, strict=True) if count < k
@@ -38,8 +38,8 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
     if rare and not keys:
         shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
         warnings.warn(
-            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} "
-            f"folds and miss from some: {shown}",
+            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} folds and miss "
+            f"from some: {shown}",
             stacklevel=3,
         )
     rng = make_rng(seed, "folds", *keys)

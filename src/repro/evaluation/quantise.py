@@ -103,8 +103,8 @@ def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
         kind, width = "uint8", vector_bytes(book.dim, book.level)
     if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
         raise InputError(
-            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of "
-            f"{book.dim} dims are {kind}, {width} a row"
+            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of {book.dim} "
+            f"dims are {kind}, {width} a row"
         )
     if book.level in FLOATS:
         return codes.astype(np.float32)
@@ -129,7 +129,7 @@ def _fitting(X: Any, book: Codebook) -> Array:
     X = check_embeddings(X)
     if X.shape[1] != book.dim:
         raise InputError(
-            f"X has {X.shape[1]} columns, the codebook {book.dim}: fit it on "
-            "embeddings of this size"
+            f"X has {X.shape[1]} columns, the codebook {book.dim}: fit it on embeddings of this "
+            "size"
         )
     return X

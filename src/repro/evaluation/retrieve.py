@@ -112,8 +112,8 @@ def retrieve(
     own_documents = {query_rows[name]: corpus_rows[name] for name in shared}
     if not relevant:
         raise InputError(
-            f"none of the {len(Q)} queries has a relevant document: qrels of "
-            f"{len(qrels)} give nothing"
+            f"none of the {len(Q)} queries has a relevant document: qrels of {len(qrels)} give "
+            "nothing"
         )
     ranked: dict[int, NDArray[np.float64]] = {}
     top = np.empty(len(Q), np.int64)
@@ -178,8 +178,8 @@ def _relevant(
     for query, judged in qrels.items():
         if query not in query_rows:
             raise InputError(
-                f"qrels judge the query {query!r}, which is not among the "
-                f"{len(query_rows)} query ids"
+                f"qrels judge the query {query!r}, which is not among the {len(query_rows)} query "
+                "ids"
             )
         if isinstance(judged, str) or not isinstance(judged, Iterable):
             wanted = "expected a list of documents, or a dict of their relevance"
@@ -188,9 +188,8 @@ def _relevant(
         for document, relevance in graded.items():
             if document not in corpus_rows:
                 raise InputError(
-                    f"qrels of {query!r} name the document {document!r}, which is not among "
-                    f"the {len(corpus_rows)} "
-                    "document ids"
+                    f"qrels of {query!r} name the document {document!r}, which is not among the "
+                    f"{len(corpus_rows)} document ids"
                 )
             if not (is_number(relevance) and 0 <= relevance < np.inf):
                 raise InputError(

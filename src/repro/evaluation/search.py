@@ -26,8 +26,8 @@ def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
     Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
     if Q.shape[1] != C.shape[1]:
         raise InputError(
-            f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and "
-            "documents of one size"
+            f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and documents of one "
+            "size"
         )
     Q = unit_prefix(Q.astype(np.float64))
     C = unit_prefix(C.astype(np.float64))

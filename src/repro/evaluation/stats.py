@@ -286,6 +286,6 @@ def check_pairs(count: int) -> None:
     """Refuse fewer than three scored pairs, which have no rank correlation."""
     if count < 3:
         raise InputError(
-            f"{count} pairs are too few for a rank correlation: of two it is 1 or -1; "
-            "expected at least 3, better 100"
+            f"{count} pairs are too few for a rank correlation: of two it is 1 or -1; expected at "
+            "least 3, better 100"
         )

@@ -34,8 +34,8 @@ def info_nce(
         check_real(z1=z1, z_neg=z_neg)
         if z_neg.shape[1:] != z1.shape[1:]:
             raise InputError(
-                f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as "
-                "wide as the views"
+                f"z_neg has shape {tuple(z_neg.shape)}: expected (N, {z1.shape[1]}), as wide as "
+                "the views"
             )
     above_zero(temperature, "temperature")
     own = own_rows(z1)

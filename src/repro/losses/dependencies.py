@@ -127,8 +127,8 @@ def of_embeddings(X: Tensor, size: int, center: bool) -> Tensor:
     everyone = gather_with_grad(X)
     if size > len(everyone):
         raise InputError(
-            f"size is {size}: {len(everyone)} texts have no more components, so lower "
-            "it or add texts"
+            f"size is {size}: {len(everyone)} texts have no more components, so lower it or add "
+            "texts"
         )
     if center:
         everyone = everyone - everyone.mean(0)

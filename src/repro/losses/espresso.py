@@ -85,8 +85,8 @@ def shallow_layers(count: int, config: EspressoConfig) -> range:
         raise InputError(f"{count} layers: expected layer 0 and at least one block's output")
     if config.first_layer > last:
         raise InputError(
-            f"first_layer is {config.first_layer}: the last layer is {last}, so "
-            f"expected 0 to {last}"
+            f"first_layer is {config.first_layer}: the last layer is {last}, so expected 0 to "
+            f"{last}"
         )
     return range(config.first_layer, last + config.last_shallow + 1)
 
@@ -240,9 +240,8 @@ def _weights(
     kind, shape = config.layer_weights, None if log_weights is None else tuple(log_weights.shape)
     if shape != (tuple(parts.shape) if kind.startswith("learned") else None):
         raise InputError(
-            f"layer_weights is {kind!r} and log_weights has shape {shape}: learned "
-            "kinds need those of "
-            f"initial_log_weights({len(parts)}), the others take none"
+            f"layer_weights is {kind!r} and log_weights has shape {shape}: learned kinds need "
+            f"those of initial_log_weights({len(parts)}), the others take none"
         )
     if log_weights is None:
         return layer_weights(len(parts), kind).to(parts), torch.zeros_like(parts)

@@ -208,8 +208,8 @@ class SentenceEncoder(nn.Module):
         depth = self.backbone.layer_index(layer)
         if depth < self.n_layers and pooler is not None:
             self._warn(
-                f"layer {depth} is below the last: its pooled state is returned, the "
-                "pooler reads the last"
+                f"layer {depth} is below the last: its pooled state is returned, the pooler reads "
+                "the last"
             )
             pooler = None
         X = self.encode_layers(texts, [depth], progress=progress)[0]

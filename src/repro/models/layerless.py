@@ -41,8 +41,8 @@ class LayerlessEncoder(ABC):
         one_of(readout, READOUTS, "readout")
         if layer is not None:
             raise InputError(
-                f"layer {layer}: {type(self).__name__} has no layers to choose from; "
-                "leave layer at None"
+                f"layer {layer}: {type(self).__name__} has no layers to choose from; leave layer "
+                "at None"
             )
         distinct, inverse = merge_equal(texts)
         if not distinct:

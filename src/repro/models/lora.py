@@ -115,10 +115,9 @@ def load_adapters(
     digest_here = base_digest(backbone)
     if digest_here != base["digest"]:
         raise InputError(
-            f"the adapters in {folder} were trained beside {base['name']} with "
-            f"weights {base['digest']}, but those it "
-            f"has here are {digest_here}: put the network back that was there, or train the "
-            "adapters again"
+            f"the adapters in {folder} were trained beside {base['name']} with weights "
+            f"{base['digest']}, but those it has here are {digest_here}: put the network back that "
+            "was there, or train the adapters again"
         )
     add_lora(backbone, config, seed=0)
     file = folder / ADAPTER_WEIGHTS

@@ -187,8 +187,7 @@ def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None)
     if limit < 3:
         raise InputError(
             f"{name!r} reads {limit} tokens of a text: expected 3 at least "
-            "(max_position_embeddings in config.json, "
-            "max_seq_length in sentence_bert_config.json)"
+            "(max_position_embeddings in config.json, max_seq_length in sentence_bert_config.json)"
         )
     return limit
 

@@ -113,9 +113,8 @@ def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
             kind != "Pooling" or parts
         ):
             raise InputError(
-                f"{folder}/modules.json has the part {kind} in {path!r}: only a "
-                "Transformer at the top of the folder, "
-                "Pooling, Dense, Dropout and Normalize are read, in this order"
+                f"{folder}/modules.json has the part {kind} in {path!r}: only a Transformer at the "
+                "top of the folder, Pooling, Dense, Dropout and Normalize are read, in this order"
             )
     width = Parts(hidden_dim, parts).dim
     cut_to(parts, width, truncate_dim(folder))
@@ -147,9 +146,8 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
     prompts: Mapping[str, Any] = note.get("prompts") or {}
     if asked is not None and asked not in prompts and re.fullmatch(r"[\w-]+", asked):
         raise InputError(
-            f"prompt {asked!r}: {name_or_path} names "
-            f"{', '.join(prompts) or 'no prompts'}; a text of your own ends in "
-            f"a space or a sign, such as {asked + ': '!r}"
+            f"prompt {asked!r}: {name_or_path} names {', '.join(prompts) or 'no prompts'}; a text "
+            f"of your own ends in a space or a sign, such as {asked + ': '!r}"
         )
     if asked is None:
         return str(prompts.get(note.get("default_prompt_name"), ""))
@@ -168,9 +166,9 @@ def _read_dense(folder: Path, path: str) -> Dense:
         )
     if activation not in ACTIVATIONS or not {"in_features", "out_features"} <= set(note):
         raise InputError(
-            f"{folder}/{path}/config.json: expected in_features, out_features and an "
-            "activation among "
-            f"{', '.join(ACTIVATIONS)}, found {activation!r} and {', '.join(note) or 'nothing'}"
+            f"{folder}/{path}/config.json: expected in_features, out_features and an activation "
+            f"among {', '.join(ACTIVATIONS)}, found {activation!r} and "
+            f"{', '.join(note) or 'nothing'}"
         )
     layer = Dense(
         int(note["in_features"]),

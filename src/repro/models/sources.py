@@ -108,8 +108,8 @@ def locate(name_or_path: str) -> Path:
         except InputError as error:
             raise InputError(
                 f"cannot load backbone {name_or_path!r}: {error} (shipped: "
-                f"{', '.join((*SHIPPED, MINILM))}; or give a "
-                "local folder with config.json, model.safetensors and tokenizer.json)"
+                f"{', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
+                "model.safetensors and tokenizer.json)"
             ) from error
     folder = Path(os.path.expanduser(name_or_path))
     refuse_other_encoding(folder)

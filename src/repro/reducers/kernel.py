@@ -172,9 +172,8 @@ class KPCA(Reducer):
         n = len(X)
         if n > EXACT_ROWS:
             raise InputError(
-                f"a kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double "
-                "precision: fit on a sample of at "
-                f"most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki"
+                f"a kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double precision: fit "
+                f"on a sample of at most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki"
             )
         check_memory(n, 4 * n * n)
         self.basis_ = self._prepared(X)
@@ -194,8 +193,8 @@ class KPCA(Reducer):
         if n > 2 and values[0] < FLAT * trace / (n - 1):
             warnings.warn(
                 "the kernel is nearly the identity, it sees no row near another: "
-                "rounding, which differs with the "
-                "number of threads, chooses the components. Lower gamma, or let it be 'median'",
+                "rounding, which differs with the number of threads, chooses the components. Lower "
+                "gamma, or let it be 'median'",
                 stacklevel=5,
             )
         self.eigenvalues_ = values[:count]

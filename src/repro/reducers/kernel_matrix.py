@@ -66,8 +66,8 @@ def median_gamma(X: Array) -> float:
     median = float(np.median(pdist(X, "sqeuclidean")))
     if not median > 0:
         raise InputError(
-            "gamma is 'median', but the median distance is 0: most rows are equal, "
-            "give gamma a number"
+            "gamma is 'median', but the median distance is 0: most rows are equal, give gamma a "
+            "number"
         )
     return 1 / median
 

@@ -50,8 +50,8 @@ def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
     if pieces == 1:
         return graph
     warnings.warn(
-        f"the graph of {k} neighbours has {pieces} pieces: joined by their "
-        "shortest bridges; raise n_neighbors",
+        f"the graph of {k} neighbours has {pieces} pieces: joined by their shortest bridges; raise "
+        "n_neighbors",
         stacklevel=4,
     )
     bridges = _bridges(X, labels)
@@ -198,10 +198,9 @@ class LLE(Reducer):
         if self.null_eigenvalues_:
             warnings.warn(
                 f"{self.null_eigenvalues_} eigenvalues below {NULL:g} beyond the first: "
-                "the neighbour graph falls into "
-                "parts, or groups of more than n_neighbors duplicates add null vectors. "
-                "Fit on distinct rows or raise "
-                "n_neighbors",
+                "the neighbour graph falls into parts, or groups of more than n_neighbors "
+                "duplicates add null vectors. "
+                "Fit on distinct rows or raise n_neighbors",
                 stacklevel=4,
             )
         self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(

@@ -67,8 +67,8 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
     longest = max(float(np.abs(Z).max(initial=0.0)) for Z in both)
     if longest > OVERFLOW:
         raise InputError(
-            f"rows reach {longest:.0e} from their mean: squares overflow; divide X by "
-            "its largest entry"
+            f"rows reach {longest:.0e} from their mean: squares overflow; divide X by its largest "
+            "entry"
         )
     size = max(float(square_norms(Z).max(initial=0.0)) for Z in both) ** 0.5 or 1.0
     offset = float(np.linalg.norm(centre))

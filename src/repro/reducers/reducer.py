@@ -104,9 +104,8 @@ def check_not_vanishing(X: Array) -> Array:
     reach = max(float(X.max()), -float(X.min()))
     if 0 < reach < SMALLEST:
         raise InputError(
-            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, "
-            "since what is made "
-            "of smaller numbers vanishes in single precision; divide it by its largest entry"
+            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, since what is "
+            "made of smaller numbers vanishes in single precision; divide it by its largest entry"
         )
     return X
 
@@ -139,7 +138,6 @@ def check_memory(rows: int, needed: float) -> None:
     if needed > free:
         most = int(rows * (free / needed) ** 0.5)
         raise InputError(
-            f"{rows:,} rows need about {needed / 1e9:,.1f} GB of memory and "
-            f"{free / 1e9:,.1f} GB are available: fit on "
-            f"a sample of at most {most:,} rows and transform the others"
+            f"{rows:,} rows need about {needed / 1e9:,.1f} GB of memory and {free / 1e9:,.1f} GB "
+            f"are available: fit on a sample of at most {most:,} rows and transform the others"
         )

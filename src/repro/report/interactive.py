@@ -92,8 +92,8 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
         spec = chart.to_dict()  # Altair itself refuses more rows than a page can carry
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
         raise InputError(
-            f"the chart reads {remote[1]}: put its data into the frame, the book "
-            "works without a network"
+            f"the chart reads {remote[1]}: put its data into the frame, the book works without a "
+            "network"
         )
     return Interactive(spec, fallback, hint)
 

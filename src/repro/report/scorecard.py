@@ -176,8 +176,8 @@ def rests_on(one: Told, parts: pd.DataFrame) -> tuple[str, float]:
     seeds = int(deciding["seeds"].min())
     of_all = int(one.tally.split()[-1])
     counts_in_words = (
-        f"{len(deciding)} of {of_network} part{'s' * (of_network != 1)}, "
-        f"{seeds} seed{'s' * (seeds != 1)}, {one.tally} network{'s' * (of_all != 1)}"
+        f"{len(deciding)} of {of_network} part{'s' * (of_network != 1)}, {seeds} "
+        f"seed{'s' * (seeds != 1)}, {one.tally} network{'s' * (of_all != 1)}"
     )
     if one.verdict in SEEN_AGAIN:
         return counts_in_words, float(on_network["chance"].max())

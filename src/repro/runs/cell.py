@@ -83,8 +83,8 @@ class TrainedCell:
         settings = read_json(self.folder / "encoder.json")["pooler"]
         if settings is None:
             raise InputError(
-                f"the {self.config.objective} objective trains no pooler: read prefixes "
-                "of the states"
+                f"the {self.config.objective} objective trains no pooler: read prefixes of the "
+                "states"
             )
         weights = load_file(self.folder / "pooler.safetensors")
         pooler = Pooler(weights["linear.weight"].shape[1], **settings)

@@ -289,7 +289,7 @@ def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
     found = sorted({d for d in wanted if 1 <= d < hidden_dim})
     if not found:
         raise InputError(
-            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or "
-            f"shares of {hidden_dim}"
+            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares of "
+            f"{hidden_dim}"
         )
     return found

@@ -51,14 +51,14 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
         pairs = data.load(dataset, split=split, **options)
         if not isinstance(pairs, data.ScoredPairs):
             way_out = (
-                "use --task classification, say by --columns which column is which, or "
-                "give another dataset"
+                "use --task classification, say by --columns which column is which, or give "
+                "another dataset"
             )
             raise InputError(f"{dataset!r} has no scored pairs: {way_out}")
         if len(set(pairs.scores)) < 2:
             raise InputError(
-                f"all {len(pairs)} pairs of {dataset!r} have one score: there is no order "
-                "to compare with"
+                f"all {len(pairs)} pairs of {dataset!r} have one score: there is no order to "
+                "compare with"
             )
         return Task(pairs.name, {pairs.split: pairs})
     sets = data.load_splits(dataset, **options)

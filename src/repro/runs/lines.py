@@ -173,6 +173,6 @@ def describe(asked: Retrieval) -> str:
     judgements, gold = sum(map(is_yes_no, asked.answers or ())), len(gold_paragraphs(asked))
     of_questions = f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no"
     return (
-        f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them "
-        f"supporting ({asked.source})"
+        f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them supporting "
+        f"({asked.source})"
     )

@@ -127,8 +127,8 @@ def train_two_step(
     """
     if (select_by == "oracle") != (oracle is not None):
         raise InputError(
-            f"select_by is {select_by!r}: give the test pairs as `oracle` for "
-            "'oracle', and only for it"
+            f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only "
+            "for it"
         )
     dims = sorted(sweep.cells)
     judge = oracle or dev

@@ -121,9 +121,8 @@ def count_steps(config: Any, n: int, what: str = "sentences") -> int:
     if steps := round(config.epochs * (n // config.batch_size)):
         return steps
     raise InputError(
-        f"{n} {what} do not fill one batch of {config.batch_size} in "
-        f"{config.epochs:g} epochs: give more `sentences`, "
-        "a smaller `batch_size` or more `epochs`"
+        f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: "
+        "give more `sentences`, a smaller `batch_size` or more `epochs`"
     )
 
 
@@ -140,8 +139,7 @@ def batches(
     if per_epoch < 1:
         raise InputError(
             f"{kept.sum()} of {n} sentences have a positive, less than one batch of "
-            f"{config.batch_size}: train on more "
-            "sentences, or raise the chance of a change"
+            f"{config.batch_size}: train on more sentences, or raise the chance of a change"
         )
 
     @lru_cache(maxsize=1)

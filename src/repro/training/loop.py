@@ -228,9 +228,8 @@ def _record(pending: list[Tensor], history: History, description: str) -> None:
     for value in values:
         if not math.isfinite(value):
             raise TrainingDiverged(
-                f"{description}: the loss is {value} at step {len(history.losses)}: lower "
-                "the learning rate, "
-                "or look for empty texts in the data"
+                f"{description}: the loss is {value} at step {len(history.losses)}: lower the "
+                "learning rate, or look for empty texts in the data"
             )
         history.losses.append(value)
 
@@ -300,8 +299,8 @@ def _load_state(
         return History(), None
     if _settings(notes["config"]) != _settings(json.loads(json.dumps(asdict(config)))):
         raise InputError(
-            f"{path} holds a run with other settings: remove it to start anew, or "
-            "restore its settings"
+            f"{path} holds a run with other settings: remove it to start anew, or restore its "
+            "settings"
         )
     groups = defaultdict[str, Weights](dict)
     for key, value in tensors.items():

@@ -234,8 +234,8 @@ def check_enough(sentences: Sized, config: PretrainConfig) -> None:
     """Raise an InputError for a corpus that is too small to train on."""
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(
-            f"{len(sentences)} sentences: expected two batches "
-            f"({2 * config.batch_size}), and 100 to hold one out"
+            f"{len(sentences)} sentences: expected two batches ({2 * config.batch_size}), and 100 "
+            "to hold one out"
         )
 
 
