@@ -80,11 +80,11 @@ class Collection:
         """
         head: list[Array] = []
         searched: list[Array] = []
-        left = asking + teaching
+        remaining = asking + teaching
         for shard in shards:
-            head.append(shard[:left])
-            searched.append(shard[left:])
-            left -= len(head[-1])
+            head.append(shard[:remaining])
+            searched.append(shard[remaining:])
+            remaining -= len(head[-1])
         first = np.concatenate(head)
         return cls(name, first[:asking], first[asking:], searched, asked)
 
