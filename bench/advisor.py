@@ -103,8 +103,8 @@ def main() -> int:
         print(done.stdout, done.stderr)
         peak = float(done.stdout.rsplit("peak ", 1)[1].split()[0])
         print(
-            f"{name}: {rows:,} × {dim}: {took:.0f} s (at most {seconds}), peak "
-            f"{peak:.0f} MB (at most {memory})"
+            f"{name}: {rows:,} × {dim}: {took:.0f} s (at most {seconds}), peak {peak:.0f} MB (at "
+            f"most {memory})"
         )
         over += done.returncode != 0 or took > seconds or peak > memory
     return int(over > 0)

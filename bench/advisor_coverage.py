@@ -358,10 +358,9 @@ def main(arguments: list[str] | None = None) -> int:
             )
             say(
                 f"{name:>12} n {n:>5}: bounds held in {100 * mean:.1f} % (lowest "
-                f"{100 * worst:.1f}); claims true in "
-                f"{100 * found.claims:.1f} %, answers in {100 * found.answers:.0f} %, "
-                "their own bounds true in "
-                f"{100 * found.beside:.1f} %; {found.samples} samples, {found.refused} refused"
+                f"{100 * worst:.1f}); claims true in {100 * found.claims:.1f} %, answers in "
+                f"{100 * found.answers:.0f} %, their own bounds true in {100 * found.beside:.1f} "
+                f"%; {found.samples} samples, {found.refused} refused"
             )
     return int(low)
 

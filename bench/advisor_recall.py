@@ -84,12 +84,12 @@ def main() -> int:
         if row is not None
     ]
     print(
-        f"{len(found.ways) - 1} ways; {sum(own)} of the {len(own)} intervals of "
-        "one advice hold, on the same queries"
+        f"{len(found.ways) - 1} ways; {sum(own)} of the {len(own)} intervals of one advice hold, "
+        "on the same queries"
     )
     print(
-        f"{SAMPLES} samples of {found.queries:,} queries: {covered.mean():.3f} "
-        f"hold, at least {covered.min():.3f}"
+        f"{SAMPLES} samples of {found.queries:,} queries: {covered.mean():.3f} hold, at least "
+        f"{covered.min():.3f}"
     )
     print(f"the recommended way has the recall asked for in {sum(kept)} of {len(kept)} cases")
     return int(covered.mean() < 0.93)

@@ -75,8 +75,8 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
     unseen = whole[whole["left"] == UNSEEN]
     if unseen.empty:
         raise InputError(
-            f"no errors with {UNSEEN}: record {EXPERIMENT} with two encoders or more "
-            "and two tasks or more"
+            f"no errors with {UNSEEN}: record {EXPERIMENT} with two encoders or more and two tasks "
+            "or more"
         )
     curve = unseen[unseen["metric"] == "curve_error_mean"].set_index(["reducer", "method"])["value"]
     at = unseen[unseen["target"].notna()].pivot_table(

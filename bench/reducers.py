@@ -130,8 +130,8 @@ def _svd(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
     )
     row = _compared(f"truncated SVD {_size(X, dim)}", 8, seconds, results["ours"], results["peer"])
     checked = (
-        f"peer loses {lost:.0e} ≤ 1e-3 of squares; half ours in its space, 1 - "
-        f"cos {1 - cosine:.0e} ≤ 1e-3"
+        f"peer loses {lost:.0e} ≤ 1e-3 of squares; half ours in its space, 1 - cos "
+        f"{1 - cosine:.0e} ≤ 1e-3"
     )
     row = replace(row, equal=-1e-6 <= lost <= 1e-3 and 1 - cosine <= 1e-3, checked=checked)
     return _with_parts(row, X, dim)
@@ -157,8 +157,8 @@ def _kpca(X: np.ndarray, dim: int) -> BenchRow:
         _gap(results["randomised"], results["peer"]),
     )
     note = (
-        f"KPCA: the peer's randomised solver takes {seconds['randomised']:.1f} s, "
-        f"{faster:.1f}× ours, {gap:.0e} off"
+        f"KPCA: the peer's randomised solver takes {seconds['randomised']:.1f} s, {faster:.1f}× "
+        f"ours, {gap:.0e} off"
     )
     return replace(row, note=note)
 

@@ -25,8 +25,8 @@ from repro.models import SentenceEncoder
 from repro.models.sources import MINILM
 
 PUBLISHED = (
-    "SentEval's own classifier on these: 82.21% (seed 1111; the ten final "
-    "fits over 16 seeds 81.96 ± sd 0.38)"
+    "SentEval's own classifier on these: 82.21% (seed 1111; the ten final fits over 16 seeds 81.96 "
+    "± sd 0.38)"
 )
 
 

@@ -98,8 +98,8 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
 
 ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
 TRAIN = (
-    "train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean "
-    "--workers 1 --output {tmp}/o --objective"
+    "train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean --workers 1 --output "
+    "{tmp}/o --objective"
 )
 SMALL = "pretrain --source microworld --sentences 200 --layers 1 --batch-size 64 --output {tmp}/o"
 ONLY_BY = "is not read by the objective"

@@ -30,8 +30,8 @@ def advised(repro, tmp_path):
     def ask(encoder, retain, options):
         folder = tmp_path / "advice"
         told = repro(
-            f"advise --encoder {encoder} --retain {retain} --methods pca --output "
-            f"{folder} {options}"
+            f"advise --encoder {encoder} --retain {retain} --methods pca --output {folder} "
+            f"{options}"
         )
         return folder, told.out, json.loads((folder / "reducer.json").read_text(encoding="utf-8"))
 

@@ -40,8 +40,8 @@ def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_si
     tmp_path,
 ):
     options = (
-        "ese --dims 16 8 --layers 2 --form code --preset ese_readme --alpha 0.5 "
-        "--layer-weights learned --max-length 20 --warmup 0.25"
+        "ese --dims 16 8 --layers 2 --form code --preset ese_readme --alpha 0.5 --layer-weights "
+        "learned --max-length 20 --warmup 0.25"
     )
     out, _ = train(options)
     assert "ESE size 16: trained in" in out and "ESE size 8: trained in" in out

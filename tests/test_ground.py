@@ -36,8 +36,8 @@ def test_what_needs_no_network_brings_no_torch(python):
         "import repro": SLOW | {"numpy"},
         "import repro.cli": SLOW,
         "import repro.config, repro.store, repro.results": HEAVY,
-        "import repro.evaluation, repro.evaluation.retention, repro.report, "
-        "repro.theory, repro.reducers": HEAVY,
+        "import repro.evaluation, repro.evaluation.retention, repro.report, repro.theory, "
+        "repro.reducers": HEAVY,
         "import repro.data; repro.data.load('stsb', split='dev', source='microworld')": HEAVY,
     }
     code = "\n".join(f"{statement}\nsaid.append(sorted(sys.modules))" for statement in absent)

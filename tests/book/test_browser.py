@@ -70,8 +70,8 @@ def test_a_figure_whose_letters_are_too_small_on_a_phone_is_named(tmp_path):
 def test_an_interval_that_no_table_has_is_named(tmp_path):
     page, other = tmp_path / "page.html", tmp_path / "other.html"
     page.write_text(
-        "It is <b>1.0</b> behind (95 % interval\n0.4 to 1.6), and 2.0 (1.1 to "
-        "2.9). From 5 to 4 (5 to 4).",
+        "It is <b>1.0</b> behind (95 % interval\n0.4 to 1.6), and 2.0 (1.1 to 2.9). From 5 to 4 (5 "
+        "to 4).",
         "utf-8",
     )
     other.write_text(

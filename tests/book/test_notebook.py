@@ -120,8 +120,8 @@ def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
     monkeypatch.setenv("REPRO_DATA", "/somewhere")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "no-kernels-here"))
     code = (
-        "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], "
-        "os.getcwd(), dims, rate, sep='|')"
+        "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], os.getcwd(), dims, rate, "
+        "sep='|')"
     )
     source = write(tmp_path / "n.md", code, parameters=PARAMETERS)
     executed = execution.run(source, tmp_path / "out" / "n.ipynb", {"dims": "[8]", "rate": 1})
@@ -386,8 +386,8 @@ forks = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked o
 def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
     source = write(
         tmp_path / "n.md",
-        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in "
-        "os.environ, os.environ['SEEN_BY_KERNEL'])",
+        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in os.environ, "
+        "os.environ['SEEN_BY_KERNEL'])",
         "os.environ['left_behind'] = '1'\nprint(os.getcwd(), os.getsid(0) == os.getpid())",
     )
     for seen in ("first", "second"):

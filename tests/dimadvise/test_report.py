@@ -82,8 +82,8 @@ EVERYTHING = findings(
 def test_the_first_line_is_what_to_do():
     said = headline(findings())
     first = (
-        "Store 32 of 64 dimensions (principal components) as int8: 32 bytes a "
-        "vector instead of 128. "
+        "Store 32 of 64 dimensions (principal components) as int8: 32 bytes a vector instead of "
+        "128. "
     )
     second = (
         r"9\.\d of the ten nearest neighbours are found \(recall@10 0\.\d{3} "

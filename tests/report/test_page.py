@@ -103,8 +103,8 @@ def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
 def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     main = ModuleType("__main__")
     exec(
-        "backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = "
-        "True\nfolders: list = []",
+        "backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = True\nfolders: list "
+        "= []",
         vars(main),
     )
     # The second: a system on it

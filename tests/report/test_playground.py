@@ -110,8 +110,8 @@ def test_the_playground_shows_in_every_state_what_follows_from_its_numbers(seen)
         itself = (dim, bits) == (DIMS[0], "8 bits")
         reference = ", what all others are compared with" if itself else ""
         assert shown["said"] == (
-            f"{stay[state['sentence']]} of its 4 neighbours stay at {dim} dimensions, "
-            f"{bits} each{reference}: {size} bytes instead of 32. "
+            f"{stay[state['sentence']]} of its 4 neighbours stay at {dim} dimensions, {bits} "
+            f"each{reference}: {size} bytes instead of 32. "
             f"Over all 14 sentences {np.mean(stay):.1f} stay."
         )
         assert shown["titles"] == ["At 8 dimensions", f"At {dim}, {bits}"]

@@ -169,11 +169,11 @@ def test_a_text_is_closest_to_itself_with_a_word_changed(sentences):
 
 def test_bytes_do_not_depend_on_the_process(python):
     code = (
-        "import hashlib; from repro import data; from rivals.skipgram import "
-        "fit_doc2vec, fit_word2vec\n"
+        "import hashlib; from repro import data; from rivals.skipgram import fit_doc2vec, "
+        "fit_word2vec\n"
         "t = list(data.texts_of(data.load('wiki', source='microworld', limit=150)))\n"
-        "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, "
-        "dim=8, epochs=2).vectors\n"
+        "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, dim=8, "
+        "epochs=2).vectors\n"
         "found = hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest()\n"
     )
     here: dict = {"hashlib": hashlib}

@@ -135,8 +135,8 @@ def changed(module: Path, factor: int) -> str:
     """The source of a module whose `jl_dim` gives so many times as much."""
     source = module.read_text(encoding="utf-8")
     wrapped = (
-        "_before = jl_dim\n\n\ndef jl_dim(n, eps, **options):\n    return "
-        f"{factor} * _before(n, eps, **options)\n"
+        f"_before = jl_dim\n\n\ndef jl_dim(n, eps, **options):\n    return {factor} * _before(n, "
+        "eps, **options)\n"
     )
     return f"{source}\n\n{wrapped}"
 

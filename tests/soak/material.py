@@ -17,8 +17,8 @@ SMALL = "--dims 8 16 --levels int8 binary --recall 0.3 --sample 300"
 MADE = (
     f"advise X.npy --output advice {SMALL}",
     "apply X.npy --advice advice --rows-per-shard 200 --output shards",
-    "train --backbone tiny --dims 8 --sentences 64 --batch-size 8 --source "
-    "microworld --output encoder",
+    "train --backbone tiny --dims 8 --sentences 64 --batch-size 8 --source microworld --output "
+    "encoder",
     "export --encoder encoder --pooling mean --dim 6 --normalize --output exported",
 )
 

@@ -82,18 +82,19 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
     floats = floats.drop_duplicates(["use", "reducer", "dim"])
     of_uses = []
     for (dataset, metric), use in USES.items():
-        here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
-        full = reduced.query(here).query("method == @FULL_SIZE")
-        leads = paired.query(here)
+        query_of_use = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+        full = reduced.query(query_of_use).query("method == @FULL_SIZE")
+        leads = paired.query(query_of_use)
         if len(full) and len(leads):
             share = _of_full(leads, full, ["reducer", "dim"])
         else:
-            full = coded.query(here).query("method == @FULL_SIZE")
+            full = coded.query(query_of_use).query("method == @FULL_SIZE")
             share = floats[floats["use"] == use][["reducer", "dim", *POINT]]
         if len(share):
-            whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
-            share = share[share["dim"] < whole["dim"]]
-            share = pd.concat([share, pd.DataFrame([whole])], ignore_index=True)
+            all_kept = dict.fromkeys(POINT, 1.0)
+            full_size_row = {"reducer": FIRST, "dim": full["dim"].iloc[0], **all_kept}
+            share = share[share["dim"] < full_size_row["dim"]]
+            share = pd.concat([share, pd.DataFrame([full_size_row])], ignore_index=True)
             of_uses.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
     empty = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])
     return pd.concat(of_uses, ignore_index=True) if of_uses else empty
@@ -113,9 +114,9 @@ def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
     )
     of_uses = [pd.DataFrame(columns=["use", "encoder", "reducer", "code", "dim", "bytes", *POINT])]
     for (dataset, metric), use in USES.items():
-        here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
-        full = coded.query(here).query("method == @FULL_SIZE")
-        share = _of_full(changes.query(here), full, ["reducer", "code", "dim", "bytes"])
+        query_of_use = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+        full = coded.query(query_of_use).query("method == @FULL_SIZE")
+        share = _of_full(changes.query(query_of_use), full, ["reducer", "code", "dim", "bytes"])
         of_uses.append(share.assign(use=use, encoder=encoder))
     of_uses = [share for share in of_uses if len(share)] or of_uses[:1]
     return pd.concat(of_uses, ignore_index=True).astype({"dim": int, "bytes": int})
@@ -134,11 +135,11 @@ def _of_full(changes: pd.DataFrame, full: pd.DataFrame, by: list[str]) -> pd.Dat
     return pd.DataFrame(lines, columns=[*by, *POINT])
 
 
-def enough(kept: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
+def enough(share_rows: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
     """The smallest dim, and its reducer, from which every size recorded keeps the target; the full
     size always does.
     """
-    lines = kept.groupby("reducer")
+    lines = share_rows.groupby("reducer")
     dims = {
         str(name): smallest_sufficient(list(line["dim"]), list(line[bound]), target)
         for name, line in lines
@@ -146,12 +147,12 @@ def enough(kept: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[in
     return min((dim, name) for name, dim in dims.items() if dim)
 
 
-def needed(kept: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
+def needed(share_rows: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
     """A line per use and encoder, a column per share to keep: dims for sure, of PCA or the first;
     dims as measured.
     """
     lines = []
-    for (use, encoder), of_encoder in kept.groupby(["use", "encoder"], sort=False):
+    for (use, encoder), of_encoder in share_rows.groupby(["use", "encoder"], sort=False):
         line = {"use": str(use), "encoder": str(encoder)}
         for target in keep:
             (dim, reducer), (measured, other) = (
@@ -173,12 +174,13 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
     ]
     full = scores[scores["method"] == FULL_SIZE].set_index(["dataset", "metric"])
     most = full["dim"].max() if len(full) else 0
-    whole = full.reset_index().assign(method="float32", setting=f"{FIRST}, bytes", bytes=4 * most)
+    full_size_rows = full.reset_index().assign(method="float32", bytes=4 * most)
+    full_size_rows = full_size_rows.assign(setting=f"{FIRST}, bytes")
     lines = []
     for level, dim in LADDER if len(full) else ():
         reducer = FIRST if dim == most else PCA
         way = (
-            pd.concat([scores, whole])
+            pd.concat([scores, full_size_rows])
             .query("method == @level and dim == @dim")
             .set_index(["dataset", "metric"])
         )
@@ -197,12 +199,12 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def statement(kept: pd.DataFrame) -> str:
+def statement(share_rows: pd.DataFrame) -> str:
     """The answer in two sentences, from `shares` of `ENCODER`."""
-    if kept.empty:
+    if share_rows.empty:
         return "No rows are recorded."
-    full = int(kept["dim"].max())
-    *scores, neighbours = (f"{share:.0f} %" for share in 100 * at_half(kept)["value"])
+    full = int(share_rows["dim"].max())
+    *scores, neighbours = (f"{share:.0f} %" for share in 100 * at_half(share_rows)["value"])
     return (
         f"Cut {ENCODER} from {full} to {full // 2} dimensions by PCA: it keeps {scores[0]} of its "
         f"similarity score, but {neighbours} of its ten nearest neighbours. Of its classification "
@@ -210,21 +212,21 @@ def statement(kept: pd.DataFrame) -> str:
     )
 
 
-def how_surely(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
+def how_surely(share_rows: pd.DataFrame, ways: pd.DataFrame) -> str:
     """The low ends of the answer's scores, and what bits cost, from `shares` of `ENCODER` and
     `bits`.
     """
-    if kept.empty or ways.empty:
+    if share_rows.empty or ways.empty:
         return ""
-    full = int(kept["dim"].max())
-    low = 100 * at_half(kept)["ci_low"]
+    full = int(share_rows["dim"].max())
+    low = 100 * at_half(share_rows)["ci_low"]
     sure = "{:.0f}, {:.0f} and {:.0f} %".format(*low.iloc[:3] // 1)
     byte, floats = (
         ways.set_index("code").loc[code]
         for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}")
     )
     first, second = (
-        "{}, {} and {} %".format(*(way[u] for u in USES.values() if u in ways))
+        "{}, {} and {} %".format(*(way[use] for use in USES.values() if use in ways))
         for way in (byte, floats)
     )
     return (
@@ -235,10 +237,10 @@ def how_surely(kept: pd.DataFrame, ways: pd.DataFrame) -> str:
     )
 
 
-def at_half(kept: pd.DataFrame) -> pd.DataFrame:
+def at_half(share_rows: pd.DataFrame) -> pd.DataFrame:
     """What PCA to half of the dimensions keeps for each use, as `value` and `ci_low`."""
-    of_half = kept["dim"] == kept["dim"].max() // 2
-    half = kept[of_half & (kept["reducer"] == PCA)].set_index("use")
+    of_half = share_rows["dim"] == share_rows["dim"].max() // 2
+    half = share_rows[of_half & (share_rows["reducer"] == PCA)].set_index("use")
     return half.loc[list(USES.values()), list(POINT)]
 
 
@@ -254,9 +256,9 @@ def write_readme_figure(path: Path | None = None) -> Path:
     codes = stored(coded).query("dim == @full and reducer == @FIRST and code in @WHOLE_CODES")
     codes = pd.concat([codes, dims[dims["dim"] == full]])
     codes = codes[codes["use"].isin(stored(coded)["use"])].assign(way="fewer bits")
-    drawn = pd.concat([dims, codes]).query("bytes >= 48")
+    figure_rows = pd.concat([dims, codes]).query("bytes >= 48")
     figure = curves(
-        drawn.assign(kind="recorded", dim=drawn["bytes"].astype(int)),
+        figure_rows.assign(kind="recorded", dim=figure_rows["bytes"].astype(int)),
         color="use",
         panel="way",
         order=list(USES.values()),

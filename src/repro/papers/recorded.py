@@ -38,13 +38,10 @@ def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
     """Recorded rows of a task with those over folds of all its items, and with the ranks on the
     other tasks.
     """
-    own = set(rows["experiment"]) or {""}
-    ranks = [
-        recorded_rows(name).query("metric == @zhang.RANKS")
-        for name in RANKED
-        if own <= {*RANKED} - {name}
-    ]
-    return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
+    experiments = set(rows["experiment"]) or {""}
+    others = [name for name in RANKED if experiments <= {*RANKED} - {name}]
+    ranks = [recorded_rows(name).query("metric == @zhang.RANKS") for name in others]
+    return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in experiments), *ranks])
 
 
 JUDGES: dict[str, OfExperiment] = {
@@ -87,9 +84,9 @@ def chapter_verdicts(document: str, statements: Mapping[str, Mapping[str, str]])
     """The claims of a document as its chapter numbers them, with the verdicts of the statements
     that each of them makes; see `stated`.
     """
-    found = stated(statements, recorded_verdicts(document), of="claim")
-    found = found[["claim", "it says", "verdict", "measured", "network"]]
-    return show(found, caption="recorded: the claims above, and what decides them")
+    table = stated(statements, recorded_verdicts(document), of="claim")
+    table = table[["claim", "it says", "verdict", "measured", "network"]]
+    return show(table, caption="recorded: the claims above, and what decides them")
 
 
 def stated(
@@ -109,28 +106,28 @@ def stated(
     lines = []
     for owner, listed in statements.items():
         for claim, words in listed.items():
-            told = card.loc[claim]
-            parts = decisive(verdicts[verdicts["claim_id"] == claim], told["network"])
+            claim_row = card.loc[claim]
+            parts = decisive(verdicts[verdicts["claim_id"] == claim], claim_row["network"])
             measured = MISSING
-            if len(parts) and told["recorded"] not in SILENT:
-                said = str(parts.iloc[0]["what"])
-                for named in (f"{told['network']}: ", f"{told['network']}, "):
-                    said = said.replace(named, "")
-                measured = f"{said}: {beside_printed(parts.iloc[0])}"
-            reason = f" ({told['briefly']})" if told["briefly"] else ""
+            if len(parts) and claim_row["recorded"] not in SILENT:
+                quantity = str(parts.iloc[0]["what"])
+                for prefix in (f"{claim_row['network']}: ", f"{claim_row['network']}, "):
+                    quantity = quantity.replace(prefix, "")
+                measured = f"{quantity}: {beside_printed(parts.iloc[0])}"
+            reason = f" ({claim_row['briefly']})" if claim_row["briefly"] else ""
             lines.append(
                 {
                     of: owner,
                     "it says": words,
                     "measured": measured,
-                    "network": told["network"] or MISSING,
-                    "networks": told["tally"] or MISSING,
-                    "verdict": f"{told['recorded']}{reason}",
+                    "network": claim_row["network"] or MISSING,
+                    "networks": claim_row["tally"] or MISSING,
+                    "verdict": f"{claim_row['recorded']}{reason}",
                 }
             )
-    found = pd.DataFrame(lines)
-    found[of] = found[of].mask(found[of].duplicated(), "")
-    return found
+    table = pd.DataFrame(lines)
+    table[of] = table[of].mask(table[of].duplicated(), "")
+    return table
 
 
 def scorecard_lines() -> Iterator[str]:
@@ -142,8 +139,8 @@ def scorecard_lines() -> Iterator[str]:
     for row in card.itertuples():
         shown = f" live: {row.live:<18}" if len(live) else ""
         tally = f" ({row.tally})" if row.tally else ""
-        told = f"{row.recorded}{tally}"
-        yield f"{row.claim_id:<14} recorded: {told:<24}{shown} {row.statement}"
+        verdict = f"{row.recorded}{tally}"
+        yield f"{row.claim_id:<14} recorded: {verdict:<24}{shown} {row.statement}"
         if row.recorded in NOT_SEEN and row.why:
             yield f"{'':<14} {row.why}"
     yield ""
@@ -166,19 +163,19 @@ def experiment_lines(experiment: str) -> Iterator[str]:
     """
     recorded = recorded_rows(experiment)
     if recorded.empty:
-        known = sorted(path.stem for path in results_folder().glob("*.parquet"))
-        raise InputError(f"no recorded rows of {experiment!r}: {choices(experiment, known)}")
-    said = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
-    yield f"{experiment}: {said}; live numbers are on the page of the book"
+        experiments = sorted(path.stem for path in results_folder().glob("*.parquet"))
+        raise InputError(f"no recorded rows of {experiment!r}: {choices(experiment, experiments)}")
+    kinds = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
+    yield f"{experiment}: {kinds}; live numbers are on the page of the book"
     # The rows that the paper's table has, beside a network whose numbers are for order
     if experiment == "ese_table1":
         recorded = table1_cells(recorded)
     paper, pooled = _printed(experiment), (recorded["readout"] == "pooler").any()
-    for backbone, own in recorded.groupby("backbone", sort=False, dropna=False):
-        cells = own.groupby(CELL, sort=False, dropna=False)["value"]
-        drawn = (cells.size() == 1) | (cells.nunique() > 1)
-        seeds = cells.size().where(drawn).astype("Int64")
-        numbers = {"recorded": cells.mean(), "sd": cells.std().where(drawn), "seeds": seeds}
+    for backbone, rows_of_network in recorded.groupby("backbone", sort=False, dropna=False):
+        cells = rows_of_network.groupby(CELL, sort=False, dropna=False)["value"]
+        is_random = (cells.size() == 1) | (cells.nunique() > 1)
+        seeds = cells.size().where(is_random).astype("Int64")
+        numbers = {"recorded": cells.mean(), "sd": cells.std().where(is_random), "seeds": seeds}
         shown = (
             pd.DataFrame(numbers)
             .reset_index()
@@ -189,7 +186,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
         score = shown["metric"].str.match(SCORES)
         shown.loc[score, ["paper", "recorded", "sd"]] *= 100
         drawn_with, hardware = (
-            ", ".join(dict.fromkeys(own[c].dropna().astype(str))) for c in ("seed", "hardware")
+            ", ".join(dict.fromkeys(rows_of_network[c].dropna().astype(str)))
+            for c in ("seed", "hardware")
         )
         yield f"\n{'no network' if pd.isna(backbone) else backbone}: seeds {drawn_with}; {hardware}"
         shown = shown[[*CELL, "paper", "recorded", "sd", "seeds"]].dropna(axis="columns", how="all")
@@ -198,7 +196,7 @@ def experiment_lines(experiment: str) -> Iterator[str]:
             na_rep="",
             float_format="{:.4g}".format,
         ).splitlines()
-        yield from (f"  {command}" for command in own["command"].dropna().unique())
+        yield from (f"  {command}" for command in rows_of_network["command"].dropna().unique())
 
 
 def _printed(experiment: str) -> pd.DataFrame:
@@ -213,8 +211,9 @@ def _printed(experiment: str) -> pd.DataFrame:
         if short != "ese"
         else only(printed(table), backbone=PRINTED_BACKBONE)
     )
-    told = [
+    key_columns = [
         "method",
         *(column for column in ("dataset", "metric", "dim") if frame[column].notna().any()),
     ]
-    return frame.drop_duplicates(told)[[*told, "value"]].rename(columns={"value": "paper"})
+    cells = frame.drop_duplicates(key_columns)[[*key_columns, "value"]]
+    return cells.rename(columns={"value": "paper"})

@@ -79,10 +79,10 @@ VARIANTS = {
 }
 """At the last layer and over the shallow ones."""
 ORDERS = (
-    "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, "
-    "max-k − default, no compression − default, "
-    "learned weights − default, default − uniform weights, learned weights − uniform weights, "
-    f"default − k = 4, default − k = 64, default − {RAW}, k = 4 − {MRL}"
+    "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, max-k "
+    "− default, no compression − default, learned weights − default, default − uniform weights, "
+    f"learned weights − uniform weights, default − k = 4, default − k = 64, default − {RAW}, k = 4 "
+    f"− {MRL}"
 )
 
 

@@ -48,14 +48,14 @@ def in_order(
     tried = [name for name in names if not gaps or (rows["method"] == name).any()]
     pairs = product(tried[:1], tried[1:]) if from_first else pairwise(tried)
     for a, b in pairs:
-        said = what.format(backbone=rows["backbone"].iloc[0], a=a, b=b)
+        quantity = what.format(backbone=rows["backbone"].iloc[0], a=a, b=b)
         e = variant_lead(rows, a, b, place)
         if same.get(a, a) == same.get(b, b):
-            one = "one training, for a single layer is below the last"
-            yield absent(claim, f"{said}: {one}")
+            reason = "one training, for a single layer is below the last"
+            yield absent(claim, f"{quantity}: {reason}")
         elif e is not None:
             paper = printed_lead(printed_variants(), a, b) if b == printed_over else None
-            yield effect(claim, e, said, paper=paper)
+            yield effect(claim, e, quantity, paper=paper)
 
 
 def excess(
@@ -88,8 +88,8 @@ def above_ends(
         # None of the default with itself
         if (e := variant_lead(rows, ESE_DEFAULT, sizes[size])) is not None:
             names = {"default": default, "size": size, "side": side}
-            said = what.format(backbone=rows["backbone"].iloc[0], **names)
-            yield effect(claim, e, said, sized=sized)
+            quantity = what.format(backbone=rows["backbone"].iloc[0], **names)
+            yield effect(claim, e, quantity, sized=sized)
 
 
 def above_baselines(
@@ -99,15 +99,15 @@ def above_baselines(
     same: Same,
 ) -> Iterator[Measurement]:
     """The smallest lead over the baselines of all sizes tried."""
-    at = {}
+    lead_by_cell = {}
     for size, method in tried_sizes(rows).items():
         for rival in RIVALS:
             if (e := variant_lead(rows, method, rival)) is not None:
-                at[rival, size] = e
-    if at:
-        (rival, size), e = lowest(at)
-        said = what.format(backbone=rows["backbone"].iloc[0], rival=rival, size=size)
-        yield effect(claim, e, said)
+                lead_by_cell[rival, size] = e
+    if lead_by_cell:
+        (rival, size), e = lowest(lead_by_cell)
+        quantity = what.format(backbone=rows["backbone"].iloc[0], rival=rival, size=size)
+        yield effect(claim, e, quantity)
 
 
 def variant_lead(
@@ -122,7 +122,7 @@ def variant_lead(
     """
     rows = only(rows, metric=metric, dataset=PLACES[place], dim=rows["dim"].max())
     for sign, method in ((1, f"{a} − {b}"), (-1, f"{b} − {a}")):
-        own = only(rows, method=method)
-        if len(own):
-            return scaled(estimate(own), sign)
+        lead_rows = only(rows, method=method)
+        if len(lead_rows):
+            return scaled(estimate(lead_rows), sign)
     return None

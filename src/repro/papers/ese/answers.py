@@ -24,8 +24,8 @@ def metrics_of(rows: pd.DataFrame) -> list[str]:
 
 def printed_leads(winner: str, rival: str) -> list[float]:
     """Printed leads in points of exact match, sizes ascending."""
-    at = printed("table3").set_index(["method", "dim"])["value"]
-    return [float(100 * (value - at[rival, dim])) for dim, value in at[winner].items()]
+    scores = printed("table3").set_index(["method", "dim"])["value"]
+    return [float(100 * (value - scores[rival, dim])) for dim, value in scores[winner].items()]
 
 
 def printed_smallest(winner: str, rival: str) -> float:
@@ -42,5 +42,6 @@ def printed_drop(rival: str) -> float:
 def printed_half(rival: str) -> float:
     """ESE's printed lead with embeddings of layer 6, in points."""
     text = only(paper_values("ese2025", "text"), metric="exact_match_gain")
-    own = text[text["method"].str.endswith(f"ESE vs {'RAW' if rival == RAW else '+ MRL'}")]
-    return float(100 * own.loc[own["dataset"].str.contains("half layer"), "value"].iloc[0])
+    gain_rows = text[text["method"].str.endswith(f"ESE vs {'RAW' if rival == RAW else '+ MRL'}")]
+    gains = gain_rows.loc[gain_rows["dataset"].str.contains("half layer"), "value"]
+    return float(100 * gains.iloc[0])

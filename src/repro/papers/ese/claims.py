@@ -65,11 +65,11 @@ def by_backbone(
     **options: Any,
 ) -> list[Measurement]:
     """What the rows of each backbone say."""
-    found: list[Measurement] = []
-    for _, own in rows.groupby("backbone", sort=False):
+    measurements: list[Measurement] = []
+    for _, rows_of_backbone in rows.groupby("backbone", sort=False):
         for rule in rules:
-            found += rule(own, **options)
-    return found
+            measurements += rule(rows_of_backbone, **options)
+    return measurements
 
 
 def variants(
@@ -94,12 +94,12 @@ def closer(
 
     Centred ones, and agreement without a map, are this book's and stand on the page.
     """
-    pair = only(rows, method=f"{ESE} − {rival}", metric="map_distance_lead")
-    pair = pair[pair["setting"].str.startswith(AS_THEY_ARE)]
-    for (dim, setting), at in pair.groupby(["dim", "setting"], sort=False):
-        said = what.format(backbone=rows["backbone"].iloc[0], dim=dim, setting=setting)
-        distance = scaled(estimate(at), 0.01)
-        yield effect(claim, distance, said, direction=-1, unit="of the map")
+    distance_rows = only(rows, method=f"{ESE} − {rival}", metric="map_distance_lead")
+    distance_rows = distance_rows[distance_rows["setting"].str.startswith(AS_THEY_ARE)]
+    for (dim, setting), cell in distance_rows.groupby(["dim", "setting"], sort=False):
+        quantity = what.format(backbone=rows["backbone"].iloc[0], dim=dim, setting=setting)
+        distance = scaled(estimate(cell), 0.01)
+        yield effect(claim, distance, quantity, direction=-1, unit="of the map")
 
 
 FILES = (layers, ablation, answers, seconds)

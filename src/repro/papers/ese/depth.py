@@ -110,8 +110,8 @@ def score_lines(
     ((layers, hidden_dim),) = shapes
     sizes = sorted({*dims, hidden_dim})
     scores = {}
-    whole = set(sets) == set(SEVEN_SETS)
-    weights = shared_weights(sets, resamples=resamples, seed=seed) if whole else {}
+    all_seven = set(sets) == set(SEVEN_SETS)
+    weights = shared_weights(sets, resamples=resamples, seed=seed) if all_seven else {}
     for name, pairs in progress_bar(sets.items(), desc="scoring", show=True):
         of_lines = []
         for table in tables:
@@ -125,18 +125,18 @@ def score_lines(
         above = cosines[:, 1:]
         shape = above.shape[:3]
         predictions = list(above.reshape(-1, len(pairs)))
-        if whole:
-            drawn = spearman_with(weights[name], predictions, pairs.scores)
+        if all_seven:
+            resampled = spearman_with(weights[name], predictions, pairs.scores)
         else:
-            drawn = draw(predictions, resamples=resamples)
-        value[:, 1:] = drawn.value.reshape(shape)
-        draws[:, :, 1:] = drawn.draws.reshape(-1, *shape)
+            resampled = draw(predictions, resamples=resamples)
+        value[:, 1:] = resampled.value.reshape(shape)
+        draws[:, :, 1:] = resampled.draws.reshape(-1, *shape)
         # Under `cls` pooling layer 0 is one constant vector
         for line, dim in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):
             lowest = draw([cosines[line, 0, dim]], resamples=1)
             value[line, 0, dim] = lowest.value[0]
         scores[name] = Resampled(value, draws, len(pairs))
-    if whole:
+    if all_seven:
         scores[AVERAGE] = Resampled.averaged([*scores.values()])
     return LayerScores(tuple(lines), layers, tuple(sizes), scores)
 
@@ -169,15 +169,16 @@ def _leads(scored: LayerScores, dataset: str) -> Rows:
     """
     scores, last, half = scored.scores[dataset], scored.layers[-1], scored.half
     for b, a in combinations(range(len(scored.lines)), 2):
-        lead, common = scores[a] - scores[b], scored.lines[a].less(scored.lines[b])
+        lead = scores[a] - scores[b]
+        common = scored.lines[a].less(scored.lines[b])
         if dataset not in scored.judged:
-            at = {
+            columns = {
                 "dataset": dataset,
                 "layer": last,
                 "dim": scored.dims[-1],
                 "metric": "spearman_lead",
             }
-            yield {**common, **at, **lead[-1, -1].columns}
+            yield {**common, **columns, **lead[-1, -1].columns}
             continue
         yield from scored.at(scored.layers[1:], lead, dataset, metric="spearman_lead", **common)
         if half < last:
@@ -193,9 +194,10 @@ def _within(scored: LayerScores, dataset: str, reference: int) -> Rows:
     """
     last, half, full = scored.layers[-1], scored.half, scored.dims[-1]
     for i, line in enumerate(scored.lines):
-        own, common = scored.scores[dataset][i], {**line.columns, "dataset": dataset}
+        scores = scored.scores[dataset][i]
+        common = {**line.columns, "dataset": dataset}
         for below, layer in pairwise(scored.layers[1:]):
-            step = (own[layer, -1] - own[below, -1]).columns
+            step = (scores[layer, -1] - scores[below, -1]).columns
             yield {**common, "layer": layer, "dim": full, "metric": "spearman_step", **step}
         change = {
             "layer": last,
@@ -204,11 +206,11 @@ def _within(scored: LayerScores, dataset: str, reference: int) -> Rows:
         }
         for j, dim in enumerate(scored.dims):
             if dim != reference:
-                less = own[-1, j] - own[-1, scored.dims.index(reference)]
-                yield {**common, **change, "dim": dim, **less.columns}
+                difference = scores[-1, j] - scores[-1, scored.dims.index(reference)]
+                yield {**common, **change, "dim": dim, **difference.columns}
         if half < last:
             yield from scored.by_size(
-                own[-1] - own[half],
+                scores[-1] - scores[half],
                 layer=half,
                 metric="spearman_drop",
                 **common,

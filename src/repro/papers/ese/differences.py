@@ -103,11 +103,11 @@ def difference_rows(
     """Each variant less what it differs from, where the two were compared, at both places, in the
     variants' order.
     """
-    found = parsed(at_places(rows, "spearman_lead", every_size=every_size))
-    found = found[found["rival"] == found["winner"].map(references)].assign(
-        variant=lambda own: own["winner"]
+    lead_rows = parsed(at_places(rows, "spearman_lead", every_size=every_size))
+    lead_rows = lead_rows[lead_rows["rival"] == lead_rows["winner"].map(references)].assign(
+        variant=lambda frame: frame["winner"]
     )
-    return found.sort_values(
+    return lead_rows.sort_values(
         "variant", key=lambda names: names.map(list(references).index), kind="stable"
     )
 
@@ -115,7 +115,7 @@ def difference_rows(
 def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: str) -> pd.DataFrame:
     """The same for the reader: a line per variant and place, a column per size."""
     cells = difference_rows(rows, references, every_size=True).assign(
-        against=lambda own: own["rival"]
+        against=lambda frame: frame["rival"]
     )
     dims = sorted(cells["dim"].unique(), reverse=True)
     orders = {"variant": list(references), "place": list(PLACES), "dim": dims}
@@ -135,8 +135,8 @@ def rank_table(rows: pd.DataFrame) -> pd.DataFrame:
     (audit E4).
     """
     keys = ["backbone", "layer", "dim", "setting"]
-    found = only(rows, metric="numerical_rank").groupby(keys, sort=False)
-    table = found.agg(
+    ranks = only(rows, metric="numerical_rank").groupby(keys, sort=False)
+    table = ranks.agg(
         median=("value", "median"),
         smallest=("ci_low", "min"),
         largest=("ci_high", "max"),

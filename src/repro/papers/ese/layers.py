@@ -34,18 +34,18 @@ def complete(
 
     With `falls`, only those where the paper's MRL falls below RAW, or only all others.
     """
-    for name, own in rows.groupby("backbone", sort=False):
-        last = int(own["layer"].max())
-        has = {RAW, MRL, ESE} <= set(only(own, metric=metric)["method"])
+    for name, rows_of_backbone in rows.groupby("backbone", sort=False):
+        last = int(rows_of_backbone["layer"].max())
+        has = {RAW, MRL, ESE} <= set(only(rows_of_backbone, metric=metric)["method"])
         if has and last >= layers and falls in (None, "UAE" in name):
             yield (
                 {
                     "backbone": name,
                     "last": last,
                     "half": max(1, last // 2),
-                    "full": int(own["dim"].max()),
+                    "full": int(rows_of_backbone["dim"].max()),
                 },
-                own,
+                rows_of_backbone,
             )
 
 
@@ -68,13 +68,13 @@ def language_models(
 ) -> Iterator[Measurement]:
     """The shallow gain of an adapter-tuned language model less the smallest of the others."""
     gains = {}
-    for name, own in rows.groupby("backbone", sort=False):
+    for name, rows_of_backbone in rows.groupby("backbone", sort=False):
         gain = only(
-            own,
+            rows_of_backbone,
             metric="spearman_lead",
             method=f"{ESE} − {RAW}",
             dataset=SHALLOW_AVERAGE,
-            dim=own["dim"].max(),
+            dim=rows_of_backbone["dim"].max(),
         )
         if len(gain):
             gains[name] = estimate(gain)
@@ -98,12 +98,12 @@ def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
     Elsewhere it is the same share, 71 %, of the best score that any line of these rows has at its
     last layer; NaN where they hold no score of that set.
     """
-    own = only(rows[rows["layer"] > 0], metric="spearman", dataset=dataset)
-    if own.empty:  # One dataset has no average
+    score_rows = only(rows[rows["layer"] > 0], metric="spearman", dataset=dataset)
+    if score_rows.empty:  # One dataset has no average
         return nan
-    at_last = only(own, layer=own["layer"].max(), dim=own["dim"].max())
+    at_last = only(score_rows, layer=score_rows["layer"].max(), dim=score_rows["dim"].max())
     best = 100 * float(at_last.groupby("method")["value"].mean().max())
-    real = set(own["data_source"].dropna()) <= {"local", "hub"}
+    real = set(score_rows["data_source"].dropna()) <= {"local", "hub"}
     return (
         PRINTED_THRESHOLD
         if real and best > PRINTED_THRESHOLD
@@ -113,7 +113,7 @@ def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
 
 def layer_scores(rows: pd.DataFrame, method: str, dataset: str = AVERAGE) -> dict[int, Estimate]:
     """A line's score at full size by layer."""
-    own = only(
+    score_rows = only(
         rows[rows["layer"] > 0],
         metric="spearman",
         method=method,
@@ -121,8 +121,8 @@ def layer_scores(rows: pd.DataFrame, method: str, dataset: str = AVERAGE) -> dic
         dataset=dataset,
     )
     return {
-        int(layer): estimate(part, deterministic=method == RAW)
-        for layer, part in own.groupby("layer")
+        int(layer): estimate(cell, deterministic=method == RAW)
+        for layer, cell in score_rows.groupby("layer")
     }
 
 
@@ -130,12 +130,12 @@ def first_above(layers: Iterable[int], scores: Floats, threshold: float) -> Floa
     """The first layer whose score (…, layers) exceeds a threshold; one past the last for a line
     that never does.
     """
-    known = [*layers]
+    layer_numbers = [*layers]
     passed = np.concatenate(
         [scores > threshold, np.ones_like(scores[..., :1], dtype=bool)],
         axis=-1,
     )
-    return np.array([*known, known[-1] + 1.0])[passed.argmax(-1)]
+    return np.array([*layer_numbers, layer_numbers[-1] + 1.0])[passed.argmax(-1)]
 
 
 def first_layer(
@@ -146,11 +146,12 @@ def first_layer(
     dataset: str = AVERAGE,
 ) -> Estimate | None:
     """The first layer of a line that exceeds a score, seed by seed; None without scores."""
-    at = layer_scores(rows, method, dataset)
-    return (
-        of_parts(list(at.values()), lambda scores: first_above(at, scores, threshold))
-        if at
-        else None
+    score_by_layer = layer_scores(rows, method, dataset)
+    if not score_by_layer:
+        return None
+    return of_parts(
+        list(score_by_layer.values()),
+        lambda scores: first_above(score_by_layer, scores, threshold),
     )
 
 
@@ -165,29 +166,32 @@ def first_layers(
     """How many layers later a rival passes the threshold than ESE, beside the printed number on a
     network of as many layers as the paper's.
     """
-    for facts, own in complete(rows):
-        given = float(own["threshold"].iloc[0])
-        passed = threshold_of(own) if isnan(given) else given
-        at = {method: layer_scores(own, method) for method in (RAW, MRL, ESE)}
+    for facts, rows_of_backbone in complete(rows):
+        threshold = float(rows_of_backbone["threshold"].iloc[0])
+        passed = threshold_of(rows_of_backbone) if isnan(threshold) else threshold
+        scores_by_method = {
+            method: layer_scores(rows_of_backbone, method) for method in (RAW, MRL, ESE)
+        }
         as_deep = facts["last"] == of_layers
         for later in RIVALS:
-            a, b = at[later], at[ESE]
-            if a and b:
+            rival_scores, ese_scores = scores_by_method[later], scores_by_method[ESE]
+            if rival_scores and ese_scores:
 
                 def gap_of(
                     scores: Floats,
-                    a: Any = a,
-                    b: Any = b,
+                    rival_scores: Any = rival_scores,
+                    ese_scores: Any = ese_scores,
                     passed: float = passed,
                 ) -> Floats:
-                    mine, theirs = np.split(scores, [len(a)], axis=-1)
-                    return first_above(a, mine, passed) - first_above(b, theirs, passed)
+                    of_rival, of_ese = np.split(scores, [len(rival_scores)], axis=-1)
+                    first_of_ese = first_above(ese_scores, of_ese, passed)
+                    return first_above(rival_scores, of_rival, passed) - first_of_ese
 
-                gap = of_parts([*a.values(), *b.values()], gap_of)
-                said = what.format(**facts, later=later, earlier=ESE, passed=passed)
+                gap = of_parts([*rival_scores.values(), *ese_scores.values()], gap_of)
+                quantity = what.format(**facts, later=later, earlier=ESE, passed=passed)
                 paper = printed_after[later] if as_deep else None
                 fields: dict[str, Any] = {"paper": paper, "sized": not as_deep, "unit": unit}
-                yield effect(claim, gap, said, network=facts["backbone"], **fields)
+                yield effect(claim, gap, quantity, network=facts["backbone"], **fields)
 
 
 def level_from(
@@ -201,15 +205,15 @@ def level_from(
     Rows hold changes against one size, the same share of the network: those against the printed
     size are their differences, seed by seed. A network that has not got it is told by the share.
     """
-    for facts, own in complete(rows):
-        changes = only(own, metric="spearman_change", method=ESE, dataset=AVERAGE)
+    for facts, rows_of_backbone in complete(rows):
+        changes = only(rows_of_backbone, metric="spearman_change", method=ESE, dataset=AVERAGE)
         changes = changes[(changes["layer"] == facts["last"]) & changes["against"].notna()]
         for share, cells in changes.groupby("against"):
-            at = {int(dim): estimate(cell) for dim, cell in cells.groupby("dim")}
-            size = least if least in at else int(share)
-            start = at.get(size, Estimate({None: 0.0}, random=False))
-            beyond = {dim: e - start for dim, e in at.items() if dim > size}
+            change_by_dim = {int(dim): estimate(cell) for dim, cell in cells.groupby("dim")}
+            size = least if least in change_by_dim else int(share)
+            start = change_by_dim.get(size, Estimate({None: 0.0}, random=False))
+            beyond = {dim: e - start for dim, e in change_by_dim.items() if dim > size}
             if beyond:
                 dim, e = farthest(beyond)
-                said = what.format(**facts, least=size, dim=dim)
-                yield effect(claim, e, said, test="sameness", network=facts["backbone"])
+                quantity = what.format(**facts, least=size, dim=dim)
+                yield effect(claim, e, quantity, test="sameness", network=facts["backbone"])

@@ -36,8 +36,8 @@ class LayeredEncoder(Named):
     @property
     def columns(self) -> dict[str, Any]:
         """Columns of its rows; `n_train` counts training pairs, none for the untouched backbone."""
-        named = {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
-        return named | (trained_columns(self.cell.config) if self.cell else {})
+        columns = {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
+        return columns | (trained_columns(self.cell.config) if self.cell else {})
 
     def less(self, rival: "LayeredEncoder", sign: str = "−") -> dict[str, Any]:
         """Columns of the rows that compare it with another line, as in `ESE − RAW`."""

@@ -54,13 +54,12 @@ def table1_cells(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that Table 1 shows: the last layer at full size on every set, and the mean over the
     shallow layers.
     """
-    parts = [rows.iloc[:0]]
-    for _, own in rows.groupby("backbone", sort=False):
-        scores = only(own, metric="spearman", dim=own["dim"].max())
-        parts.append(
-            scores[(scores["layer"] == own["layer"].max()) | (scores["dataset"] == SHALLOW_AVERAGE)]
-        )
-    return pd.concat(parts)
+    cells = [rows.iloc[:0]]
+    for _, rows_of_backbone in rows.groupby("backbone", sort=False):
+        scores = only(rows_of_backbone, metric="spearman", dim=rows_of_backbone["dim"].max())
+        is_last = scores["layer"] == rows_of_backbone["layer"].max()
+        cells.append(scores[is_last | (scores["dataset"] == SHALLOW_AVERAGE)])
+    return pd.concat(cells)
 
 
 def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
@@ -68,11 +67,11 @@ def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
     them.
     """
     sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith("k = ")
-    own = only(rows[sized], metric="compressed_size")
+    size_rows = only(rows[sized], metric="compressed_size")
     return dict(
         sorted(
             (int(size), str(method))
-            for size, method in zip(own["value"], own["method"], strict=True)
+            for size, method in zip(size_rows["value"], size_rows["method"], strict=True)
         )
     )
 
@@ -86,15 +85,16 @@ def at_places(
     """Averages over the sets at the last layer and over the shallow ones, with their `place`; at
     full size alone.
     """
-    parts = [rows.iloc[:0].assign(place="")]
-    for _, own in rows.groupby("backbone", sort=False):
-        at = only(own, metric=metric)
-        at = at[(at["layer"].isna() | (at["layer"] == own["layer"].max()))]
-        at = at if every_size else only(at, dim=own["dim"].max())
-        parts += [
-            only(at, dataset=dataset).assign(place=place) for place, dataset in PLACES.items()
-        ]
-    return pd.concat(parts, ignore_index=True)
+    frames = [rows.iloc[:0].assign(place="")]
+    for _, rows_of_backbone in rows.groupby("backbone", sort=False):
+        score_rows = only(rows_of_backbone, metric=metric)
+        is_last = score_rows["layer"] == rows_of_backbone["layer"].max()
+        score_rows = score_rows[score_rows["layer"].isna() | is_last]
+        if not every_size:
+            score_rows = only(score_rows, dim=rows_of_backbone["dim"].max())
+        for place, dataset in PLACES.items():
+            frames.append(only(score_rows, dataset=dataset).assign(place=place))
+    return pd.concat(frames, ignore_index=True)
 
 
 def difference(cell: pd.DataFrame) -> str:
@@ -112,15 +112,15 @@ def printed_beside(rows: pd.DataFrame) -> str:
         rows: recorded ones of Table 1.
     """
     leads = {
-        name: printed_lead(own, ESE, RAW)
-        for name, own in printed("table1").groupby("backbone", sort=False)
+        name: printed_lead(paper_rows, ESE, RAW)
+        for name, paper_rows in printed("table1").groupby("backbone", sort=False)
     }
     of_paper = only(printed("table1"), dataset=SHALLOW_AVERAGE, backbone=PRINTED_BACKBONE)
     ends = 100 * of_paper.set_index("method")["value"]
     others = " and ".join(
         f"{lead:.1f} on {name}" for name, lead in leads.items() if name != PRINTED_BACKBONE
     )
-    said = (
+    paper_sentences = (
         f"The paper's {leads[PRINTED_BACKBONE]:.1f} is in its Table 1, column ≺ Avg., rows of "
         f"{PRINTED_BACKBONE}: {ends[ESE]:.2f} with ESE less {ends[RAW]:.2f} for RAW. The same "
         f"column has a lead of {others}."
@@ -129,16 +129,17 @@ def printed_beside(rows: pd.DataFrame) -> str:
     means = 100 * ours.groupby(["backbone", "method"])["value"].mean().unstack()
     lifted = list(means.index[means[ESE] > means[RAW]])
     if not lifted:
-        return said
+        return paper_sentences
     begins = " and ".join(f"{means.loc[name, RAW]:.1f} on {name}" for name in lifted)
     finishes = " and ".join(f"{means.loc[name, ESE]:.1f}" for name in lifted)
     return (
-        f"{said} Here RAW already has {begins}: there is less to lift, and ESE ends at "
+        f"{paper_sentences} Here RAW already has {begins}: there is less to lift, and ESE ends at "
         f"{finishes}, near the paper's {ends[ESE]:.2f}. Training is short here, too."
     )
 
 
 def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
     """A printed lead on `≺ Avg.`, in points, such as ESE's 20.67 over RAW."""
-    at = only(rows, dataset=SHALLOW_AVERAGE).drop_duplicates("method").set_index("method")["value"]
-    return float(100 * (at[winner] - at[rival]))
+    score_rows = only(rows, dataset=SHALLOW_AVERAGE).drop_duplicates("method")
+    scores = score_rows.set_index("method")["value"]
+    return float(100 * (scores[winner] - scores[rival]))

@@ -32,20 +32,20 @@ def equal_time(
     unit: str,
 ) -> Iterator[Measurement]:
     """How ESE's seconds differ from MRL's at equal depth, where they differ most."""
-    at = ratios(rows, "encode_ratio", ["layer"], method=f"{ESE} / {MRL}")
-    if at:
-        (layer,), e = farthest(at)
-        said = what.format(backbone=rows["backbone"].iloc[0], layer=layer)
-        yield change(claim, e, said, margin=margin, unit=unit)
+    ratio_by_layer = ratios(rows, "encode_ratio", ["layer"], method=f"{ESE} / {MRL}")
+    if ratio_by_layer:
+        (layer,), e = farthest(ratio_by_layer)
+        quantity = what.format(backbone=rows["backbone"].iloc[0], layer=layer)
+        yield change(claim, e, quantity, margin=margin, unit=unit)
 
 
 def sooner_at_fewer_dims(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How much longer encoding and search take at full size, of the lines where it is least."""
-    at = ratios(rows, "size_ratio", ["method", "layer", "dim", "setting"])
-    if at and f"{ESE} / {MRL}" in set(rows["method"]):
-        (method, _, dim, _), e = lowest(at)
-        said = what.format(backbone=rows["backbone"].iloc[0], dim=int(dim), method=method)
-        yield ratio(claim, e, said, null=1.0)
+    ratio_by_cell = ratios(rows, "size_ratio", ["method", "layer", "dim", "setting"])
+    if ratio_by_cell and f"{ESE} / {MRL}" in set(rows["method"]):
+        (method, _, dim, _), e = lowest(ratio_by_cell)
+        quantity = what.format(backbone=rows["backbone"].iloc[0], dim=int(dim), method=method)
+        yield ratio(claim, e, quantity, null=1.0)
 
 
 def sooner_by_ese(
@@ -55,8 +55,8 @@ def sooner_by_ese(
     rival: str,
 ) -> Iterator[Measurement]:
     """How long encoding and search take by ESE against a rival, on average over sizes."""
-    at = ratios(rows, "total_ratio", ["layer", "setting"], method=f"{ESE} / {rival}")
-    for (_, setting), e in at.items():
+    ratio_by_cell = ratios(rows, "total_ratio", ["layer", "setting"], method=f"{ESE} / {rival}")
+    for (_, setting), e in ratio_by_cell.items():
         if setting.endswith(MEAN):
-            said = what.format(backbone=rows["backbone"].iloc[0])
-            yield ratio(claim, e, said, null=1.0, direction=-1)
+            quantity = what.format(backbone=rows["backbone"].iloc[0])
+            yield ratio(claim, e, quantity, null=1.0, direction=-1)

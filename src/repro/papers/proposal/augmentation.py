@@ -137,9 +137,9 @@ def _translated_back(
     """Sentences in another language and back."""
     if not translators:
         return None, "no pair of translators at hand: name two as translators"
-    there, back = translators
-    reworded = back_translate(sentences, there, back, store, beams=beams)
-    return drop_equal(sentences, reworded), f"{Path(there).name}, {Path(back).name}"
+    outward, back = translators
+    reworded = back_translate(sentences, outward, back, store, beams=beams)
+    return drop_equal(sentences, reworded), f"{Path(outward).name}, {Path(back).name}"
 
 
 def _paraphrased(sentences: Sequence[str], source: str, seed: int) -> Made:
@@ -171,14 +171,14 @@ def train_augmented(
 
 def wording_rows(
     sentences: Sequence[str],
-    made: Mapping[int, Sequence[Augmentation]],
+    augmentations_by_seed: Mapping[int, Sequence[Augmentation]],
     **shared: Any,
 ) -> pd.DataFrame:
     """Share of the sentences that have a positive, and how many words the two share, by
     augmentation and seed.
     """
     rows: list[dict[str, Any]] = []
-    for seed, augmentations in made.items():
+    for seed, augmentations in augmentations_by_seed.items():
         for augmentation in augmentations:
             if augmentation.positives is not None:
                 measures = _wording_measures(sentences, augmentation.positives, seed)
@@ -202,7 +202,7 @@ def _wording_measures(
 def augmentation_rows(
     config: TrainConfig,
     sentences: Sequence[str],
-    made: Mapping[int, Sequence[Augmentation]],
+    augmentations_by_seed: Mapping[int, Sequence[Augmentation]],
     tasks: Mapping[str, Mapping[str, DataSet]],
     store: Store,
     **shared: Any,
@@ -214,11 +214,11 @@ def augmentation_rows(
     `geometry_rows` has them; `spearman` of every task; `spearman_lead`, that less dropout's, on the
     same resampled pairs. What is not at hand has no rows.
     """
-    if not made:
+    if not augmentations_by_seed:
         raise InputError("no seed: make augmentations for at least one")
     tests = {name: Task(name, splits).pairs for name, splits in tasks.items()}
     rows: list[dict[str, Any]] = []
-    for seed, augmentations in made.items():
+    for seed, augmentations in augmentations_by_seed.items():
         of_seed = replace(config, seed=seed)
         embedded = {UNTRAINED: _untrained(of_seed, tasks, store)}
         for augmentation in augmentations:
@@ -231,7 +231,7 @@ def augmentation_rows(
         ]
     columns = {**columns_of(config), "dim": config.dim, "n_train": len(sentences), **shared}
     return pd.concat(
-        [wording_rows(sentences, made, **columns), make_rows(rows, **columns)],
+        [wording_rows(sentences, augmentations_by_seed, **columns), make_rows(rows, **columns)],
         ignore_index=True,
     )
 
@@ -244,10 +244,10 @@ def _untrained(
     """What every training starts from: the backbone with its fresh pooler."""
     encoder = fresh_encoder(config)
     assert encoder.pooler is not None
-    named = digest(
+    key = digest(
         {"untrained": identity(config.backbone), "pooling": config.pooling, "layers": config.layers}
     )
-    return encode_tasks(lambda: encoder, named, tasks, store).map(encoder.pooler.project)
+    return encode_tasks(lambda: encoder, key, tasks, store).map(encoder.pooler.project)
 
 
 def _measured(
@@ -264,9 +264,9 @@ def _measured(
             yield {"method": method, "dataset": first.name, **row}
     for name, pairs in tests.items():
         cosines = {method: cosines_of(table, pairs) for method, table in embedded.items()}
-        for method, of_one in cosines.items():
+        for method, of_method in cosines.items():
             line = {"method": method, "dataset": name}
-            compared = [of_one, cosines.get(DROPOUT, of_one)]
+            compared = [of_method, cosines.get(DROPOUT, of_method)]
             score = spearman_draws(compared, pairs.scores, subsets=pairs.subsets, seed=seed)
             yield {**line, "metric": "spearman", **score[0].columns}
             if DROPOUT in cosines and method != DROPOUT:

@@ -76,12 +76,12 @@ def load_baselines(
     for key in names:
         name = BASELINES[key]
         if key in fit:
-            named = digest(
+            identity = digest(
                 {"fit": key, "dim": dim, "seed": seed, "texts": digest(list(texts))},
                 code=FIT_CODE,
             )
             line = f"fitted here on {len(texts):,} sentences"
-            loaded.append(Loaded(name, cache(fit[key]), named, key, len(texts), line=line))
+            loaded.append(Loaded(name, cache(fit[key]), identity, key, len(texts), line=line))
         elif key == "simcse":
             (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store)
             config, encoder = cell.config, partial(getattr, cell, "encoder")
@@ -126,15 +126,16 @@ def baseline_rows(
     rows: list[dict[str, Any]] = []
     columns: list[dict[str, Any]] = []
     readings: list[Reading] = []
-    encoders = [b.make() for b in baselines]
-    for b, encoder in zip(baselines, encoders, strict=True):
+    encoders = [baseline.make() for baseline in baselines]
+    for baseline, encoder in zip(baselines, encoders, strict=True):
         memory: list[dict[str, Any]] = []
         if isinstance(encoder, TfidfEncoder):
             dim, by_task, memory = _counted(encoder, tasks)
         else:
-            dim, by_task = _embedded(b, tasks, store)
+            dim, by_task = _embedded(baseline, tasks, store)
         readings.append(by_task)
-        columns.append({"method": b.name, "backbone": b.backbone, "n_train": b.n_train, "dim": dim})
+        who = {"method": baseline.name, "backbone": baseline.backbone}
+        columns.append({**who, "n_train": baseline.n_train, "dim": dim})
         dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
         rows += [{**columns[-1], **row} for row in (dense, *memory)]
     first = next(iter(tasks.values()))
@@ -197,9 +198,9 @@ def _qualities(
         yield {**line, "metric": "zero_vectors", "value": float(of_task[k][1])}
     place = {line["method"]: k for k, line in enumerate(columns)}
     printed = [method for method in PRINTED_BASELINES if method in place]
-    for one, other in combinations(printed, 2):
-        lead = scores[place[other]] - scores[place[one]]
-        yield {"method": f"{other} − {one}", "metric": "spearman_lead", **lead.columns}
+    for rival, winner in combinations(printed, 2):
+        lead = scores[place[winner]] - scores[place[rival]]
+        yield {"method": f"{winner} − {rival}", "metric": "spearman_lead", **lead.columns}
 
 
 def _counted(
@@ -233,7 +234,7 @@ def _counted(
 def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:
     """So many distinct sentences of some pairs, drawn by the seed; all where there are fewer."""
     distinct = merge_equal(texts_of(pairs))[0]
-    drawn = make_rng(seed, "timed sentences").permutation(len(distinct))[
+    chosen_rows = make_rng(seed, "timed sentences").permutation(len(distinct))[
         : check_dim(count, what="timed")
     ]
-    return [distinct[row] for row in sorted(drawn)]
+    return [distinct[row] for row in sorted(chosen_rows)]

@@ -42,8 +42,8 @@ def retention_rows(
     texts, evidence = judged_texts(task)
     if evidence is None:
         raise InputError(
-            f"{name} has neither scores nor labels nor relevant documents: nothing to "
-            "judge sizes by"
+            f"{name} has neither scores nor labels nor relevant documents: nothing to judge sizes "
+            "by"
         )
     X = encoder.embed({name: {name: task}}, store)[texts]
     try:

@@ -96,15 +96,15 @@ def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> 
     cases = cases_of(curves)
     if len({c.task for c in cases}) < 2:
         complain(
-            f"{len(cases)} cases of one task or none: rules learn from other tasks, "
-            "so none is judged"
+            f"{len(cases)} cases of one task or none: rules learn from other tasks, so none is "
+            "judged"
         )
         return make_rows([], **shared)
-    left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
+    kinds_left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
     judged: list[dict[str, Any]] = []
-    for left in left_out:
+    for left_out in kinds_left_out:
         for c in cases:
-            judged += _judged(c, cases, left, targets)
+            judged += _judged(c, cases, left_out, targets)
     rows = []
     for row in judged:
         # What is left out only changes constants: case by case one way of leaving out is enough to
@@ -134,11 +134,11 @@ def fit_calibration(predicted: Array, neighbours: Array, share: Array) -> Calibr
     check_same_length(predicted=predicted, share=share)
     if len(inputs) < inputs.shape[1]:
         raise InputError(
-            f"{len(inputs)} measured shares: expected {inputs.shape[1]} or more, one "
-            "per coefficient"
+            f"{len(inputs)} measured shares: expected {inputs.shape[1]} or more, one per "
+            "coefficient"
         )
-    found, _ = nnls(inputs, 1 - np.asarray(share, np.float64))
-    return Calibration(tuple(float(c) for c in found))
+    coefficients, _ = nnls(inputs, 1 - np.asarray(share, np.float64))
+    return Calibration(tuple(float(c) for c in coefficients))
 
 
 def _fitted(cases: Sequence[Case]) -> Calibration:
@@ -157,17 +157,17 @@ def _halvings(case: Case) -> Array:
 def _judged(
     case: Case,
     cases: Sequence[Case],
-    left: str,
+    left_out: str,
     targets: Sequence[float],
 ) -> Iterator[dict[str, Any]]:
-    seen = others(case, cases, left)
+    seen = others(case, cases, left_out)
     if not seen:
         return
     about = {"backbone": case.encoder, "dataset": case.task}
     curves = {name: curve_of(case) for name, curve_of in curve_rules(seen).items()}
     below = case.dims < case.full
     for name, curve in curves.items():
-        rule = {**about, "method": name, "setting": setting_of(case.reducer, left)}
+        rule = {**about, "method": name, "setting": setting_of(case.reducer, left_out)}
         if name in (CALIBRATED, SIZE_ALONE):
             for dim, value in zip(case.dims, curve, strict=True):
                 yield {**rule, "metric": "expected_share", "dim": int(dim), "value": float(value)}
@@ -182,7 +182,7 @@ def _judged(
             **{name: size_of(case) for name, size_of in size_rules(seen, target).items()},
         }
         for name, dim in answers.items():
-            rule = {**about, "method": name, "setting": setting_of(case.reducer, left, target)}
+            rule = {**about, "method": name, "setting": setting_of(case.reducer, left_out, target)}
             yield {**rule, "metric": "answer", "dim": case.full, "value": float(dim)}
             if name not in (LABELS, KNEE):
                 share = case.kept(dim)

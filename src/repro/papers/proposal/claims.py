@@ -23,11 +23,11 @@ def surest(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows of each network say, on the average of seven sets where it is known, which is
     surer.
     """
-    found = []
-    for _, own in rows.groupby("backbone", sort=False):
-        mean = own[own["dataset"] == AVERAGE]
-        found += judge(rules, mean if len(mean) else own)
-    return found
+    measurements = []
+    for _, rows_of_network in rows.groupby("backbone", sort=False):
+        averages = rows_of_network[rows_of_network["dataset"] == AVERAGE]
+        measurements += judge(rules, averages if len(averages) else rows_of_network)
+    return measurements
 
 
 def trend_of(
@@ -43,9 +43,9 @@ def trend_of(
     gives them; a metric without one by whichever it shows, so that only the absence of a trend
     speaks against the claim.
     """
-    own = rows[rows["metric"] == metric]
-    if own["dim"].nunique() >= 3:
-        m = trend(claim, estimates(own), direction or 1, what)
+    metric_rows = rows[rows["metric"] == metric]
+    if metric_rows["dim"].nunique() >= 3:
+        m = trend(claim, estimates(metric_rows), direction or 1, what)
         yield m if direction or m.value >= 0 else replace(m, direction=-1)
 
 
@@ -53,16 +53,16 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
     """Slope of ln(rms change of cosines) against ln(dim), by backbone and draw; needs three dims of
     a draw.
     """
-    own = rows[(rows["metric"] == "cosine_rms") & (rows["method"] == "GRP")]
-    found = {}
-    for key, group in own.groupby(["backbone", "seed"]):
+    change_rows = rows[(rows["metric"] == "cosine_rms") & (rows["method"] == "GRP")]
+    slope_by_draw = {}
+    for key, group in change_rows.groupby(["backbone", "seed"]):
         if group["dim"].nunique() >= 3:
             dims = np.log(group["dim"].to_numpy(float))
             changes = np.log(group["value"].to_numpy(float))
             slope, _ = np.polyfit(dims, changes, 1)
-            found[key] = float(slope)
-    index = pd.MultiIndex.from_tuples(found, names=["backbone", "draw"])
-    return pd.Series(found, dtype=float, index=index)
+            slope_by_draw[key] = float(slope)
+    index = pd.MultiIndex.from_tuples(slope_by_draw, names=["backbone", "draw"])
+    return pd.Series(slope_by_draw, dtype=float, index=index)
 
 
 def slope_of_error(
@@ -77,18 +77,18 @@ def slope_of_error(
     """
     if not (rows["metric"] == "cosine_rms").any():
         return
-    for backbone, own in slopes(rows).groupby(level="backbone"):
-        off = Estimate((own.droplevel("backbone") - slope).to_dict())
-        said = what.format(backbone=backbone)
+    for backbone, slope_by_draw in slopes(rows).groupby(level="backbone"):
+        off = Estimate((slope_by_draw.droplevel("backbone") - slope).to_dict())
+        quantity = what.format(backbone=backbone)
         fields = {"margin": margin, "network": str(backbone), "unit": "of the slope"}
-        yield effect(claim, off, said, test="sameness", **fields)
+        yield effect(claim, off, quantity, test="sameness", **fields)
 
 
 def in_task_order(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows by task, those of one task in their old order; recorded rows come sorted by name."""
-    known = {task: i for i, task in enumerate(TASKS)}
+    place = {task: i for i, task in enumerate(TASKS)}
     return rows.sort_values(
-        "dataset", key=lambda names: names.map(known).fillna(len(known)), kind="stable"
+        "dataset", key=lambda names: names.map(place).fillna(len(place)), kind="stable"
     )
 
 
@@ -100,15 +100,17 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
     (training, reduction or open), estimate. The trained projection is ahead of all where it is
     ahead of each, and behind as soon as it is behind one, by joint intervals.
     """
-    own = rows[rows["metric"].str.endswith("_lead")]
-    own = own[own["method"].str.startswith(f"{TRAINED_PROJECTION} − ")]
-    own = own.assign(over=own["method"].str.removeprefix(f"{TRAINED_PROJECTION} − "))
-    own = own[~own["over"].isin([FULL_SIZE, TWO_STEP_PROJECTION, BEST_REDUCED])]
-    own = in_task_order(own.sort_values("dim", kind="stable"))
+    lead_rows = rows[rows["metric"].str.endswith("_lead")]
+    lead_rows = lead_rows[lead_rows["method"].str.startswith(f"{TRAINED_PROJECTION} − ")]
+    rivals = lead_rows["method"].str.removeprefix(f"{TRAINED_PROJECTION} − ")
+    lead_rows = lead_rows.assign(over=rivals)
+    lead_rows = lead_rows[~lead_rows["over"].isin([FULL_SIZE, TWO_STEP_PROJECTION, BEST_REDUCED])]
+    lead_rows = in_task_order(lead_rows.sort_values("dim", kind="stable"))
     lines = []
-    for (dataset, dim), cell in own.groupby(["dataset", "dim"], sort=False):
-        at = {str(over): estimate(seeds) for over, seeds in cell.groupby("over", sort=False)}
-        closest, e = lowest(at)
+    for (dataset, dim), cell in lead_rows.groupby(["dataset", "dim"], sort=False):
+        by_reduction = cell.groupby("over", sort=False)
+        lead_by_reduction = {str(over): estimate(seeds) for over, seeds in by_reduction}
+        closest, e = lowest(lead_by_reduction)
         ahead = "training" if e.low > 0 else "reduction" if e.high < 0 else "open"
         lines.append(
             {
@@ -135,8 +137,8 @@ def trained_or_reduced(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Me
     """
     network = str(rows["backbone"].iloc[0])
     for e in closest_reductions(rows[rows["metric"] == "spearman_lead"]).itertuples():
-        said = what.format(network=network, dataset=e.dataset, dim=e.dim, over=e.over)
-        yield effect(claim, e.estimate, said, network=network)
+        quantity = what.format(network=network, dataset=e.dataset, dim=e.dim, over=e.over)
+        yield effect(claim, e.estimate, quantity, network=network)
 
 
 def sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
@@ -147,20 +149,20 @@ def sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
     """
     full = int(rows.loc[rows["method"] == FULL_SIZE, "dim"].dropna().iloc[0])
     shares = {"full": full, "third": 1 / 3 * full, "sixth": 1 / 6 * full}
-    for dataset, own in in_task_order(rows).groupby("dataset", sort=False):
-        network = str(own["backbone"].iloc[0])
-        yield {**shares, "network": network, "dataset": str(dataset)}, own
+    for dataset, rows_of_set in in_task_order(rows).groupby("dataset", sort=False):
+        network = str(rows_of_set["backbone"].iloc[0])
+        yield {**shares, "network": network, "dataset": str(dataset)}, rows_of_set
 
 
 def cells(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
     """The rows of each set and dim."""
-    for facts, group in sets(rows):
-        yield from ((facts, own) for _, own in group.groupby("dim"))
+    for facts, rows_of_set in sets(rows):
+        yield from ((facts, rows_of_dim) for _, rows_of_dim in rows_of_set.groupby("dim"))
 
 
-def narrowest(at: Cells) -> tuple[tuple[int, ...], Estimate]:
+def narrowest(estimate_by_cell: Cells) -> tuple[tuple[int, ...], Estimate]:
     """The smallest dim."""
-    return min(at.items())
+    return min(estimate_by_cell.items())
 
 
 JUDGES = judges_of("proposal", globals())

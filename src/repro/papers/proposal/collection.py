@@ -32,9 +32,8 @@ def draw_texts(texts: Sequence[str], *, asking: int, teaching: int, seed: int = 
     distinct = list(dict.fromkeys(texts))
     if asking + teaching >= len(distinct):
         raise InputError(
-            f"asking is {asking} and teaching {teaching}: the corpus has "
-            f"{len(distinct)} distinct texts, "
-            "of which some must be left to be searched"
+            f"asking is {asking} and teaching {teaching}: the corpus has {len(distinct)} distinct "
+            "texts, of which some must be left to be searched"
         )
     order = make_rng(seed, "collection").permutation(len(distinct))
     shuffled = [distinct[i] for i in order]
@@ -80,11 +79,11 @@ class Collection:
         """
         head: list[Array] = []
         searched: list[Array] = []
-        left = asking + teaching
+        remaining = asking + teaching
         for shard in shards:
-            head.append(shard[:left])
-            searched.append(shard[left:])
-            left -= len(head[-1])
+            head.append(shard[:remaining])
+            searched.append(shard[remaining:])
+            remaining -= len(head[-1])
         first = np.concatenate(head)
         return cls(name, first[:asking], first[asking:], searched, asked)
 

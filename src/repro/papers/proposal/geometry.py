@@ -35,16 +35,16 @@ def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Both sides of the pairs that mean the same, each sentence used once, so that no positive is
     also a negative.
     """
-    found: dict[str, str] = {}
+    positives: dict[str, str] = {}
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
-        if score >= MATCHING and a != b and not {a, b} & {*found, *found.values()}:
-            found[a] = b
-    if len(found) < 2:
+        if score >= MATCHING and a != b and not {a, b} & {*positives, *positives.values()}:
+            positives[a] = b
+    if len(positives) < 2:
         raise InputError(
-            f"{pairs.name} has {len(found)} pairs with a gold score of {MATCHING:g} "
-            "or more: expected 2"
+            f"{pairs.name} has {len(positives)} pairs with a gold score of {MATCHING:g} or more: "
+            "expected 2"
         )
-    return tuple(found), tuple(found.values())
+    return tuple(positives), tuple(positives.values())
 
 
 def uniformity_of(X: Array) -> float:
@@ -81,8 +81,8 @@ def uniformity_dim(uniformity: float) -> int | None:
     None if not even `MOST_DIMS` dimensions reach it.
     """
     dims = range(1, MOST_DIMS + 1)  # The limit falls as the dimension grows
-    found = bisect_left(dims, -uniformity, key=lambda dim: -theory.uniformity_limit(dim))
-    return dims[found] if found < len(dims) else None
+    index = bisect_left(dims, -uniformity, key=lambda dim: -theory.uniformity_limit(dim))
+    return dims[index] if index < len(dims) else None
 
 
 def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, seed: int = 0) -> Array:
@@ -116,9 +116,10 @@ def geometry_rows(
     are, it holds all, of which the terminal tells.
     """
     sides = positives_of(pairs)
-    if (found := len(sides[0])) < batch:
-        complain(f"{found} positive pairs do not fill a batch of {batch}: one batch of all")
-        batch = found
+    count = len(sides[0])
+    if count < batch:
+        complain(f"{count} positive pairs do not fill a batch of {batch}: one batch of all")
+        batch = count
 
     def measured(dim: int) -> Iterator[dict[str, Any]]:
         Z1, Z2, rows = geometry_of(tables[dim], pairs, sides, seed)
@@ -135,11 +136,11 @@ def geometry_rows(
                 value = theory.expected_info_nce(sphere, temperature, batch, positive_cosine=cosine)
                 yield {"metric": metric, "value": value}
 
-    own = {
+    columns = {
         "dataset": pairs.name,
         "setting": setting_of(temperature, batch),
         "readout": "pooler",
         "method": END_TO_END,
     }
-    rows = [{**row, **own, "dim": dim} for dim in tables for row in measured(dim)]
+    rows = [{**row, **columns, "dim": dim} for dim in tables for row in measured(dim)]
     return make_rows(rows, seed=seed, **shared)

@@ -29,26 +29,27 @@ SETTING = r"(?P<level>.+), (?P<vectors>[\d,]+) vectors(?:, (?P<candidates>\d+) r
 
 def _searches(collection: Collection, coder: Coder, depth: int) -> Iterator[Search]:
     """A search that has seen the paragraphs, but no document yet, for every way of a coder."""
-    asking = dict(coder.queries(unit_rows(collection.asking)))
-    asked = collection.asked
-    if asked is None:
+    queries_by_way = dict(coder.queries(unit_rows(collection.asking)))
+    questions = collection.asked
+    if questions is None:
         for way in coder.ways:
-            yield Search(way, asking[way], None, [], [], Nearest(len(asking[way]), depth))
+            queries = queries_by_way[way]
+            yield Search(way, queries, None, [], [], Nearest(len(queries), depth))
         return
-    questions = dict(coder.queries(unit_rows(asked.questions)))
-    for way, paragraphs in coder.stored(unit_rows(asked.paragraphs)):
-        cosines = questions[way] @ paragraphs.T
-        gold = [cosines[number, rows] for number, rows in enumerate(asked.relevant)]
+    questions_by_way = dict(coder.queries(unit_rows(questions.questions)))
+    for way, paragraphs in coder.stored(unit_rows(questions.paragraphs)):
+        cosines = questions_by_way[way] @ paragraphs.T
+        gold = [cosines[number, rows] for number, rows in enumerate(questions.relevant)]
         ahead = []
         for number, of_gold in enumerate(gold):
             ahead.append((cosines[number] > of_gold[:, None]).sum(axis=1))
         yield Search(
             way,
-            asking[way],
-            questions[way],
+            queries_by_way[way],
+            questions_by_way[way],
             gold,
             ahead,
-            Nearest(len(asking[way]), depth),
+            Nearest(len(queries_by_way[way]), depth),
         )
 
 
@@ -78,8 +79,8 @@ def collection_rows(
     sizes = sorted(set(sizes))
     if sizes[0] <= NEIGHBOURS or sizes[-1] > collection.size:
         raise InputError(
-            f"sizes are {sizes}: expected more than {NEIGHBOURS}, at most "
-            f"{collection.size} documents"
+            f"sizes are {sizes}: expected more than {NEIGHBOURS}, at most {collection.size} "
+            "documents"
         )
     full = Way(FULL, collection.asking.shape[1], "float32")
     by_reducer: dict[str, list[Way]] = {}
@@ -90,17 +91,17 @@ def collection_rows(
     searches: dict[Way, Search] = {}
     for coder in coders:
         searches |= {search.way: search for search in _searches(collection, coder, max(depths))}
-    kept: dict[tuple[Way, int, int], Array] = {}
+    shares_kept: dict[tuple[Way, int, int], Array] = {}
     gains: dict[tuple[Way, int], Array] = {}
     for seen in _searched(collection, sizes, coders, searches):
         truth = searches[full].nearest.rows[:, :NEIGHBOURS]
         for way, search in searches.items():
             for depth in depths:
-                kept[way, seen, depth] = search.kept(truth, depth)
+                shares_kept[way, seen, depth] = search.kept(truth, depth)
             if collection.asked is not None:
                 gains[way, seen] = search.ndcg()
     rows = [
-        *_kept_rows(kept, collection.name, sizes[0], seed),
+        *_kept_rows(shares_kept, collection.name, sizes[0], seed),
         *_gain_rows(gains, collection, seed),
     ]
     return make_rows(rows, seed=seed, n_train=len(teaching), **shared)
@@ -126,7 +127,7 @@ def _searched(
 
 
 def _kept_rows(
-    kept: dict[tuple[Way, int, int], Array],
+    shares_kept: dict[tuple[Way, int, int], Array],
     dataset: str,
     smallest: int,
     seed: int,
@@ -134,8 +135,8 @@ def _kept_rows(
     """Rows of the neighbours that ways keep, and of what growing from the smallest collection
     changes.
     """
-    resampled = mean_draws(list(kept.values()), seed=seed)
-    place = {key: number for number, key in enumerate(kept)}
+    resampled = mean_draws(list(shares_kept.values()), seed=seed)
+    place = {key: number for number, key in enumerate(shares_kept)}
     for (way, size, depth), number in place.items():
         rescored = "" if depth == NEIGHBOURS else f", {depth} re-scored"
         columns = {
@@ -198,14 +199,15 @@ def statement(rows: pd.DataFrame) -> str:
     Args:
         rows: as `with_setting` gives them.
     """
-    kept = rows[(rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")]
-    kept = kept[kept["method"] == REDUCER_NAMES["svd"]]
-    if kept.empty:
+    neighbour_rows = rows[(rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")]
+    neighbour_rows = neighbour_rows[neighbour_rows["method"] == REDUCER_NAMES["svd"]]
+    if neighbour_rows.empty:
         return "No rows are recorded."
-    of_encoder = kept[kept["backbone"] == kept.loc[kept["vectors"].idxmax(), "backbone"]]
+    encoder = neighbour_rows.loc[neighbour_rows["vectors"].idxmax(), "backbone"]
+    of_encoder = neighbour_rows[neighbour_rows["backbone"] == encoder]
     full = int(of_encoder["full"].iloc[0])
     sizes = [int(of_encoder["vectors"].min()), int(of_encoder["vectors"].max())]
-    said = []
+    sentence_parts = []
     alone = of_encoder[of_encoder["candidates"] == NEIGHBOURS]
     for dim in (full // 2, int(alone["dim"].min())):
         cells = alone[alone["dim"] == dim].set_index("vectors").loc[sizes]
@@ -213,7 +215,8 @@ def statement(rows: pd.DataFrame) -> str:
             f"{100 * cell.value:.1f} % ({100 * cell.ci_low:.1f} to {100 * cell.ci_high:.1f})"
             for cell in cells.itertuples()
         ]
-        said.append(f"{dim} dimensions keep {before} and {after}")
+        sentence_parts.append(f"{dim} dimensions keep {before} and {after}")
+    clauses = "; ".join(sentence_parts)
     half = 100 * alone[alone["dim"] == full // 2].set_index("vectors")["value"].loc[sizes]
     needed = []
     for candidates in (NEIGHBOURS, 4 * NEIGHBOURS):
@@ -224,7 +227,7 @@ def statement(rows: pd.DataFrame) -> str:
         f"Half of the dimensions of {of_encoder['backbone'].iloc[0]} keep {half.iloc[0]:.0f} % of "
         f"the ten nearest neighbours among {sizes[0]:,} sentences, and {half.iloc[1]:.0f} % among "
         f"{sizes[1]:,}. To keep 95 % there takes {needed[0]:.0f} of {full}.\n\n"
-        f"With 95 % intervals, in the smaller and the larger collection: {'; '.join(said)}. Where "
-        f"the full floats put {4 * NEIGHBOURS} candidates in order, {needed[1]:.0f} dimensions "
-        f"keep 95 % in the larger one."
+        f"With 95 % intervals, in the smaller and the larger collection: {clauses}. Where the full "
+        f"floats put {4 * NEIGHBOURS} candidates in order, {needed[1]:.0f} dimensions keep 95 % in "
+        "the larger one."
     )

@@ -144,13 +144,13 @@ class Bench:
         """What Q finds among C, of all texts: nDCG of queries, and the share of each sentence's
         neighbours kept.
         """
-        asked = self.questions
-        ids: dict[str, Any] = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+        questions = self.questions
         retrieved = retrieve(
             Q[self.at["queries"]],
             C[self.at["documents"]],
-            self.questions.qrels,
-            **ids,
+            questions.qrels,
+            query_ids=questions.query_ids,
+            corpus_ids=questions.document_ids,
         )
         return {"ndcg@10": retrieved.ndcg(10), "neighbours_kept": self.kept(C, Q, NEIGHBOURS)}
 
@@ -159,13 +159,13 @@ class Bench:
         names of `search`.
         """
         queries, documents = self.at["queries"], self.at["documents"]
-        found = top_documents(C[queries], C[documents], min(shortlist, len(documents)))
+        shortlisted = top_documents(C[queries], C[documents], min(shortlist, len(documents)))
         # In the order of documents, which decides between equal cosines
-        found = np.sort(found, axis=1)
-        cosines = np.einsum("qd,qsd->qs", self.X[queries], self.X[documents[found]])
+        shortlisted = np.sort(shortlisted, axis=1)
+        cosines = np.einsum("qd,qsd->qs", self.X[queries], self.X[documents[shortlisted]])
         order = np.argsort(-cosines.round(12), axis=1, kind="stable")
         ids = np.array(self.questions.document_ids, object)
-        lists = ids[np.take_along_axis(found, order, 1)]
+        lists = ids[np.take_along_axis(shortlisted, order, 1)]
         ranked = []
         # Query by query as `retrieve` goes, so that differences are of the same query
         for query, documents_found in zip(self.questions.query_ids, lists, strict=True):
@@ -176,7 +176,7 @@ class Bench:
             ranks = [(rank.get(d, last), gain) for d, gain in judged.items() if gain > 0]
             if ranks:
                 ranked.append(np.array(sorted(ranks), float))
-        scored = Retrieved(np.arange(len(ranked)), tuple(ranked), found[:, 0])
+        scored = Retrieved(np.arange(len(ranked)), tuple(ranked), shortlisted[:, 0])
         return {"ndcg@10": scored.ndcg(10), "neighbours_kept": self.kept(C, C, shortlist)}
 
     def kept(self, C: Array, Q: Array, k: int) -> Array:
@@ -184,7 +184,7 @@ class Bench:
         sentence.
         """
         pairs = zip(self.truth, self.nearest(C, Q, k), strict=True)
-        return np.array([np.isin(true, found).mean() for true, found in pairs])
+        return np.array([np.isin(true, nearest).mean() for true, nearest in pairs])
 
     @cached_property
     def truth(self) -> Rows:
@@ -232,8 +232,8 @@ def byte_rows(
     """
     fit_rows, full = bench.at["fit"], bench.X.shape[1]
     chosen = ways(full, budgets, levels, reducers, fit=len(fit_rows))
-    whole = {"method": FULL_SIZE, "setting": "", "dim": full}
-    lines: list[Scored] = [(whole, bench.judge(bench.X, bench.X))]
+    full_size = {"method": FULL_SIZE, "setting": "", "dim": full}
+    lines: list[Scored] = [(full_size, bench.judge(bench.X, bench.X))]
     counted: list[dict[str, Any]] = []
     for reducer in dict.fromkeys(way.reducer for way in chosen):
         dims = {way.dim for way in chosen if way.reducer == reducer}

@@ -39,22 +39,25 @@ def rescorings(rows: pd.DataFrame, vectors: int) -> list[Rescoring]:
             as small beside the largest: no law could be judged.
     """
     is_read = (rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")
-    kept = rows[is_read & (rows["method"] == REDUCER_NAMES["svd"])]
-    largest, sizes = int(kept["vectors"].max()), sorted(set(kept["vectors"]))
+    share_rows = rows[is_read & (rows["method"] == REDUCER_NAMES["svd"])]
+    largest = int(share_rows["vectors"].max())
+    sizes = sorted(set(share_rows["vectors"]))
     furthest = largest**2 // sizes[2]  # A law is fitted to three sizes at least
     if not largest < vectors <= furthest:
         raise InputError(
             f"{vectors:,} vectors: expected more than the {largest:,} that were searched, and at "
             f"most {furthest:,}, for which the recorded sizes can judge a projection"
         )
-    found = []
-    for candidates, own in kept.groupby("candidates"):
+    projections = []
+    for candidates, law_rows in share_rows.groupby("candidates"):
         # Of a collection of a few times the candidates, chance finds a good part
-        own = own[own["vectors"] >= 10 * candidates]
-        known = own[own["vectors"] * vectors <= largest**2]
-        law, law_before = law_of(own), law_of(known)
-        for cell in own[own["vectors"] == largest].sort_values("share").itertuples():
-            found.append(
+        law_rows = law_rows[law_rows["vectors"] >= 10 * candidates]
+        smaller = law_rows[law_rows["vectors"] * vectors <= largest**2]
+        law = law_of(law_rows)
+        law_before = law_of(smaller)
+        measured = law_rows[law_rows["vectors"] == largest].sort_values("share")
+        for cell in measured.itertuples():
+            projections.append(
                 Rescoring(
                     dim=int(cell.dim),
                     candidates=int(candidates),
@@ -63,7 +66,7 @@ def rescorings(rows: pd.DataFrame, vectors: int) -> list[Rescoring]:
                     off=float(law_before(cell.share, largest) - cell.value),
                 )
             )
-    return found
+    return projections
 
 
 def rescoring_table(rows: pd.DataFrame, vectors: int, target: float = 0.95) -> pd.DataFrame:
@@ -71,13 +74,13 @@ def rescoring_table(rows: pd.DataFrame, vectors: int, target: float = 0.95) -> p
     among the most vectors searched, and among more by projection.
     """
     largest, full = int(rows["vectors"].max()), int(rows["full"].iloc[0])
-    found = rescorings(rows, vectors)
+    projections = rescorings(rows, vectors)
     lines = []
-    for dim in sorted({each.dim for each in found}, reverse=True):
-        own = [each for each in found if each.dim == dim]
+    for dim in sorted({way.dim for way in projections}, reverse=True):
+        of_dim = [way for way in projections if way.dim == dim]
         line: dict[str, Any] = {"dimensions": f"{dim} of {full}"}
-        now = next((each for each in own if each.measured >= target), own[-1])
-        then = next((each for each in own if each.projected >= target), own[-1])
+        now = next((way for way in of_dim if way.measured >= target), of_dim[-1])
+        then = next((way for way in of_dim if way.projected >= target), of_dim[-1])
         line[f"{largest:,} vectors, measured"] = _candidates(now.candidates, now.measured, target)
         line[f"{vectors:,}, projected"] = _candidates(then.candidates, then.projected, target)
         line["the law was off by"] = f"{100 * then.off:.1f} points".replace("-", "−")
@@ -85,9 +88,9 @@ def rescoring_table(rows: pd.DataFrame, vectors: int, target: float = 0.95) -> p
     return pd.DataFrame(lines)
 
 
-def _candidates(count: int, kept: float, target: float) -> str:
+def _candidates(count: int, share: float, target: float) -> str:
     """How many candidates suffice and what they keep; the most recorded may not suffice."""
-    return f"{'' if kept >= target else 'more than '}{count} ({100 * kept:.1f} %)"
+    return f"{'' if share >= target else 'more than '}{count} ({100 * share:.1f} %)"
 
 
 def rescoring_statement(rows: pd.DataFrame, vectors: int, target: float = 0.95) -> str:
@@ -95,26 +98,27 @@ def rescoring_statement(rows: pd.DataFrame, vectors: int, target: float = 0.95) 
     projection with its error, and what no law tells.
     """
     encoder, full = rows["backbone"].iloc[0], int(rows["full"].iloc[0])
-    half = [each for each in rescorings(rows, vectors) if each.dim == full // 2]
-    enough = next((each for each in half if each.projected >= target), None)
-    measured = next((each for each in half if each.measured >= target), None)
-    asked, largest = f"{100 * target:g} %", int(rows["vectors"].max())
+    half = [way for way in rescorings(rows, vectors) if way.dim == full // 2]
+    enough = next((way for way in half if way.projected >= target), None)
+    measured = next((way for way in half if way.measured >= target), None)
+    percent = f"{100 * target:g} %"
+    largest = int(rows["vectors"].max())
     if enough is None or measured is None:
-        return f"At half of the dimensions no recorded number of candidates keeps {asked}."
+        return f"At half of the dimensions no recorded number of candidates keeps {percent}."
     off = f"{100 * enough.off:.1f}".replace("-", "−")
-    safe = next((each for each in half if each.projected - abs(each.off) >= target), None)
+    safe = next((way for way in half if way.projected - abs(way.off) >= target), None)
     caution = ""
     if safe and safe != enough:
         caution = (
-            f" An error as large could leave less than {asked}, but not with {safe.candidates} "
+            f" An error as large could leave less than {percent}, but not with {safe.candidates} "
             f"candidates ({100 * safe.projected:.1f} %)."
         )
     return (
-        f"**A projection.** To keep {asked} of the ten nearest among {vectors:,} vectors at half "
+        f"**A projection.** To keep {percent} of the ten nearest among {vectors:,} vectors at half "
         f"of the dimensions, re-score {enough.candidates} candidates by the full floats: the law "
         f"says {100 * enough.projected:.1f} %. Stretched as far before, it was off by {off} points "
         f"(what it said less what was measured).{caution} Among {largest:,} vectors "
         f"{measured.candidates} keep {100 * measured.measured:.1f} %, measured. All this is of one "
         f"encoder, {encoder}, and of exact search. No row tells the same of bits: they are "
-        f"recorded at too few sizes for a law."
+        "recorded at too few sizes for a law."
     )

@@ -99,8 +99,8 @@ class Search:
     def kept(self, truth: NDArray[np.int64], depth: int) -> Array:
         """Share of each query's true neighbours among its first `depth`."""
         first = self.nearest.rows[:, :depth]
-        found = (truth[:, :, None] == first[:, None, :]).any(axis=2)
-        return found.mean(axis=1)
+        among_first = (truth[:, :, None] == first[:, None, :]).any(axis=2)
+        return among_first.mean(axis=1)
 
     def ndcg(self) -> Array:
         """nDCG@10 of each question."""

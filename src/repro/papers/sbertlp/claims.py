@@ -4,6 +4,7 @@ names: systems, settings, sets, dims that it calls best, and how its claims are 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from math import isnan
 from typing import Any
 
@@ -66,11 +67,11 @@ def printed_leads(table: str, method: str) -> pd.Series:
     """The printed lead of a mapped system by dataset (Table 3: by indicator), in points."""
     paper = paper_values("sbertlp2021", table)
     key = "metric" if table == "table3" else "dataset"
-    at = {
+    scores_by_method = {
         name: paper[paper["method"] == name].set_index(key)["value"]
         for name in (method, lp(method))
     }
-    return 100 * (at[lp(method)] - at[method])
+    return 100 * (scores_by_method[lp(method)] - scores_by_method[method])
 
 
 def printed_gain(table: str, method: str, key: str = "") -> float:
@@ -120,21 +121,21 @@ def turned(
     Rows of metric `cosine` hold a pair of a system, or of the mapped one, each: settings `pair 0`
     and `pair 1`.
     """
-    kept = rows[rows["metric"] == "cosine"]
-    cosine = kept.pivot_table(index="method", columns="setting", values="value", sort=False)
+    cosine_rows = rows[rows["metric"] == "cosine"]
+    cosine = cosine_rows.pivot_table(index="method", columns="setting", values="value", sort=False)
     lead = 100 * (cosine["pair 1"] - cosine["pair 0"]) if len(cosine) else pd.Series(dtype=float)
     for method in [name for name in lead.index if lp(name) in lead.index]:
-        said = what.format(network=network_of(rows, method))
-        is_fixed = fixed(kept[kept["method"] == method])
+        quantity = what.format(network=network_of(rows, method))
+        is_fixed = fixed(cosine_rows[cosine_rows["method"] == method])
         e = Estimate({0: float(lead[lp(method)])}, random=not is_fixed)
         unmet = premise if lead[method] > 0 else ""
-        yield effect(claim, e, said, network=networks(rows, [method]), unmet=unmet)
+        yield effect(claim, e, quantity, network=networks(rows, [method]), unmet=unmet)
 
 
 def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
     """The networks that some systems were measured on."""
-    own = rows[rows["method"].isin([name.removesuffix("-LP") for name in methods])]
-    return ", ".join(map(str, own["backbone"].dropna().unique()))
+    rows_of_systems = rows[rows["method"].isin([name.removesuffix("-LP") for name in methods])]
+    return ", ".join(map(str, rows_of_systems["backbone"].dropna().unique()))
 
 
 Scores = Mapping[str, Sequence[Estimate]]  # Of every line, on all sets
@@ -144,25 +145,27 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
     """Scores of every system or mapped system that has all sets (Table 3: all indicators), in their
     order.
     """
-    kept = rows[
+    score_rows = rows[
         rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)
     ]
-    kept = kept[kept["setting"].fillna("").isin(["", HONEST])]
-    found = {}
-    for method, own in kept.groupby("method", sort=False):
-        cells = [
-            own[(own["metric"] == m) & (own["dataset"] == d)] for m in metrics for d in datasets
-        ]
+    score_rows = score_rows[score_rows["setting"].fillna("").isin(["", HONEST])]
+    scores_by_line = {}
+    for method, rows_of_method in score_rows.groupby("method", sort=False):
+        cells = []
+        for metric, dataset in product(metrics, datasets):
+            of_metric = rows_of_method[rows_of_method["metric"] == metric]
+            cells.append(of_metric[of_metric["dataset"] == dataset])
         if all(len(cell) for cell in cells):
-            found[str(method)] = [estimate(cell, deterministic=fixed(cell)) for cell in cells]
-    return found
+            scores = [estimate(cell, deterministic=fixed(cell)) for cell in cells]
+            scores_by_line[str(method)] = scores
+    return scores_by_line
 
 
-def share_won(at: Scores, ours: Sequence[str]) -> Estimate:
+def share_won(scores_by_line: Scores, ours: Sequence[str]) -> Estimate:
     """In per cent of the sets, how often the best of our lines is above the best of the others."""
-    others = [name for name in at if name not in ours]
-    parts = [e for name in (*ours, *others) for e in at[name]]
-    sets = len(at[ours[0]])
+    others = [name for name in scores_by_line if name not in ours]
+    estimates = [e for name in (*ours, *others) for e in scores_by_line[name]]
+    sets = len(scores_by_line[ours[0]])
 
     def won(scores: Floats) -> Floats:
         best = scores.reshape(*scores.shape[:-1], -1, sets)
@@ -170,7 +173,7 @@ def share_won(at: Scores, ours: Sequence[str]) -> Estimate:
         their_best = best[..., len(ours) :, :].max(-2)
         return 100 * (our_best > their_best).mean(-1)
 
-    return of_parts(parts, won)
+    return of_parts(estimates, won)
 
 
 def counted(
@@ -188,8 +191,8 @@ def counted(
     """
     won = round(share.value * sets / 100) if share.seeds else 0
     least = paper - 50 / sets if null is None else null
-    said = what.format(sets=sets, won=won, **names)
-    return effect(claim, share, said, paper=paper, null=least, network=network, unit="%")
+    quantity = what.format(sets=sets, won=won, **names)
+    return effect(claim, share, quantity, paper=paper, null=least, network=network, unit="%")
 
 
 def sets_led(
@@ -204,12 +207,12 @@ def sets_led(
     """On how many sets a mapped system leads a rival, by paired leads where rows hold them; none
     where a set lacks.
     """
-    own = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
-    cells = own[own["dataset"].isin(SUITES[table])].groupby("dataset")
+    lead_rows = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
+    cells = lead_rows[lead_rows["dataset"].isin(SUITES[table])].groupby("dataset")
     leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in cells]
     if not leads:
-        at = scores_of(rows, [METRICS[table]], SUITES[table])
-        pairs = zip(at.get(lp(method), ()), at.get(rival, ()), strict=False)
+        scores_by_line = scores_of(rows, [METRICS[table]], SUITES[table])
+        pairs = zip(scores_by_line.get(lp(method), ()), scores_by_line.get(rival, ()), strict=False)
         leads = [mapped - other for mapped, other in pairs]
     if len(leads) == len(SUITES[table]):
         share = of_parts(
@@ -217,9 +220,9 @@ def sets_led(
             lambda scores: 100 * (scores > 0).mean(-1),
             same_items=table == SHARING,
         )
-        said = what.replace("{network}", network_of(rows, method))
+        quantity = what.replace("{network}", network_of(rows, method))
         network = networks(rows, [method])
-        yield counted(claim, share, len(leads), said, paper, network=network)
+        yield counted(claim, share, len(leads), quantity, paper, network=network)
 
 
 def regret(
@@ -234,14 +237,14 @@ def regret(
 
     Of the best on test itself none can be ahead: that one judges nothing.
     """
-    for group, own in by_encoder(rows):
-        picked = own[own["method"] == f"{ON_DEV} − {statistic}"]
+    for group, rows_of_encoder in by_encoder(rows):
+        picked = rows_of_encoder[rows_of_encoder["method"] == f"{ON_DEV} − {statistic}"]
         sets = [estimate(cell, deterministic=fixed(cell)) for _, cell in picked.groupby("dataset")]
-        said = what.format(group=group)
+        quantity = what.format(group=group)
         if sets:
-            yield effect(claim, mean(sets, same_items=False), said, network=str(group))
+            yield effect(claim, mean(sets, same_items=False), quantity, network=str(group))
         else:
-            nothing = effect(claim, Estimate({0: 0.0}), said, network=str(group))
+            nothing = effect(claim, Estimate({0: 0.0}), quantity, network=str(group))
             yield replace(nothing, unknown=without)
 
 
@@ -256,11 +259,11 @@ def mapping_beats_flow(
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
     methods = set(rows["method"])
     share = 100 * paper / len(SUITES[table])
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for name in rows["method"].unique():
         if flow(name) in methods and " − " not in name:
-            found += sets_led(rows, claim, what, table, name, flow(name), share)
-    return found or [absent(claim, without)]
+            measurements += sets_led(rows, claim, what, table, name, flow(name), share)
+    return measurements or [absent(claim, without)]
 
 
 def mapped_is_best(
@@ -273,15 +276,14 @@ def mapped_is_best(
     by chance.
     """
     sets = SUITES["table2"]
-    at = scores_of(rows, ["accuracy"], sets)
-    mapped = [name for name in at if name.endswith("-LP")]
-    if mapped and len(mapped) < len(at):
-        chance = 100 * len(mapped) / len(at)
-        share, printed = share_won(at, mapped), 100 * paper / len(sets)
+    scores_by_line = scores_of(rows, ["accuracy"], sets)
+    mapped = [name for name in scores_by_line if name.endswith("-LP")]
+    if mapped and len(mapped) < len(scores_by_line):
+        chance = 100 * len(mapped) / len(scores_by_line)
+        share, printed = share_won(scores_by_line, mapped), 100 * paper / len(sets)
         network = networks(rows, mapped)
-        yield counted(
-            claim, share, len(sets), what, printed, chance, network=network, lines=len(at)
-        )
+        fields: dict[str, Any] = {"network": network, "lines": len(scores_by_line)}
+        yield counted(claim, share, len(sets), what, printed, chance, **fields)
 
 
 def use_on_trec(
@@ -291,17 +293,17 @@ def use_on_trec(
     without: str,
 ) -> Iterator[Measurement]:
     """How far the Universal Sentence Encoder is above the best mapped system on TREC."""
-    at = {name: e for name, (e,) in scores_of(rows, ["accuracy"], ["trec"]).items()}
-    mapped = [name for name in at if name.endswith("-LP")]
-    if USE not in at or not mapped:
+    score_by_line = {name: e for name, (e,) in scores_of(rows, ["accuracy"], ["trec"]).items()}
+    mapped = [name for name in score_by_line if name.endswith("-LP")]
+    if USE not in score_by_line or not mapped:
         yield absent(claim, without)
         return
     paper = paper_values("sbertlp2021", "table2")
     paper = paper[paper["dataset"] == "trec"].set_index("method")["value"]
     printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
-    _, e = lowest({name: at[USE] - at[name] for name in mapped})
-    said = what.format(network=network_of(rows, USE))
-    yield effect(claim, e, said, paper=printed, network=networks(rows, [USE]))
+    _, e = lowest({name: score_by_line[USE] - score_by_line[name] for name in mapped})
+    quantity = what.format(network=network_of(rows, USE))
+    yield effect(claim, e, quantity, paper=printed, network=networks(rows, [USE]))
 
 
 def use_is_best(
@@ -317,12 +319,14 @@ def use_is_best(
     if USE not in set(rows["method"]):
         yield absent(claim, without)
         return
-    scores = scores_of(rows, INDICATORS, ["20news"])
-    at = {name: own for name, own in scores.items() if not isnan(own[0].low)}
+    all_scores = scores_of(rows, INDICATORS, ["20news"])
+    scores_by_line = {
+        name: scores for name, scores in all_scores.items() if not isnan(scores[0].low)
+    }
     sets, printed = len(INDICATORS), 100 * paper / len(INDICATORS)
-    said = what.replace("{network}", network_of(rows, USE))
+    quantity = what.replace("{network}", network_of(rows, USE))
     network = networks(rows, [USE])
-    yield counted(claim, share_won(at, [USE]), sets, said, printed, network=network)
+    yield counted(claim, share_won(scores_by_line, [USE]), sets, quantity, printed, network=network)
 
 
 JUDGES = judges_of("sbertlp", globals())

@@ -60,12 +60,12 @@ def load_tasks(
     tasks = {}
     for name in names:
         splits = data.load_splits(name, source=source)
-        drawn = {}
+        samples = {}
         available = {}
-        for split, part in splits.items():
-            drawn[split] = data.take(part, kept(profile, name, split, rows))
-            available[split] = len(part)
-        tasks[name] = Task(name, drawn, available)
+        for split, data_set in splits.items():
+            samples[split] = data.take(data_set, kept(profile, name, split, rows))
+            available[split] = len(data_set)
+        tasks[name] = Task(name, samples, available)
     return tasks
 
 
@@ -73,26 +73,26 @@ def describe(tasks: Mapping[str, Task]) -> str:
     """How many rows of each dataset are judged, in words: of the test split, or the whole set
     without one.
     """
-    said = []
-    drawn = False
+    clauses = []
+    is_sample = False
     for name, task in tasks.items():
         n = len(task.judged)
-        of = task.available[task.judged.split]
-        said.append(f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}")
-        drawn = drawn or n < of
-    return ", ".join(said) + ("; drawn at random" if drawn else "")
+        available = task.available[task.judged.split]
+        clauses.append(f"{name} {n:,} of {available:,}" if n < available else f"{name} all {n:,}")
+        is_sample = is_sample or n < available
+    return ", ".join(clauses) + ("; drawn at random" if is_sample else "")
 
 
 def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
     """Rows to keep of a split: as asked, all for 0, and the profile's number for None."""
     of_profile = SHARED_ROWS.get((name, split), ROWS) if profile == "embedded" else None
-    asked = of_profile if rows is None else rows or None
-    return min(asked or FOREIGN_ROWS, FOREIGN_ROWS) if name == FOREIGN else asked
+    count = of_profile if rows is None else rows or None
+    return min(count or FOREIGN_ROWS, FOREIGN_ROWS) if name == FOREIGN else count
 
 
-def sentences(*parts: DataSet) -> list[str]:
+def sentences(*splits: DataSet) -> list[str]:
     """The distinct sentences of some splits, both sides of pairs, in order of first appearance."""
-    return merge_equal([text for part in parts for text in texts_of(part)])[0]
+    return merge_equal([text for split in splits for text in texts_of(split)])[0]
 
 
 def menu(source: str, mapped: Sequence[str]) -> list[str]:
@@ -111,18 +111,18 @@ def load_systems(
     """The systems whose weights are at hand, and a frame of those that are not: system, row, what
     is missing.
     """
-    found: list[Loaded] = []
+    loaded: list[Loaded] = []
     missing = []
     for name in dict.fromkeys(names):
         try:
-            found.append(load_system(name, config, store))
+            loaded.append(load_system(name, config, store))
         except Missing as error:
             row = SYSTEMS[name].row or name
             missing.append({"system": name, "row": row, "missing": str(error)})
-    if not found:
+    if not loaded:
         reasons = "; ".join(f"{line['system']}: {line['missing']}" for line in missing)
         raise InputError(f"systems is {list(names)}: none of them is at hand ({reasons})")
-    return found, pd.DataFrame(missing, columns=["system", "row", "missing"])
+    return loaded, pd.DataFrame(missing, columns=["system", "row", "missing"])
 
 
 def encode_systems(
@@ -138,16 +138,14 @@ def encode_systems(
     takes = {system.row: system.name for system in systems}
     lines = {}
     for system in systems:
-        table, own = system.embed(parts, store), system.row and takes[system.row] == system.name
-        method, backbone = (
-            system.row if own else Path(system.name).name,
-            system.backbone or system.name,
-        )
+        table = system.embed(parts, store)
+        takes_row = system.row and takes[system.row] == system.name
+        method = system.row if takes_row else Path(system.name).name
         lines[system.name] = Line(
             method,
             table.X.shape[1],
             table,
-            backbone=backbone,
+            backbone=system.backbone or system.name,
             n_train=system.n_train,
             read=system.read,
         )
@@ -214,8 +212,8 @@ def map_texts(
         warnings.filterwarnings("ignore", message=".*eigenvalues below")
         fitted = neighbour_sweep(X, reachable, min(dim, n - 1))
     return {
-        k: Mapped(TextTable(index, own.transform(Q)), own.null_eigenvalues_, n)
-        for k, own in fitted.items()
+        k: Mapped(TextTable(index, reducer.transform(Q)), reducer.null_eigenvalues_, n)
+        for k, reducer in fitted.items()
     }
 
 
@@ -254,9 +252,9 @@ def grid_scores(
     `score` gives one number for each of some dims of a table.
     """
     lines = []
-    for k, one in mapped.items():
-        reachable = [d for d in dims if d <= one.dims]
-        values = score(one.table, reachable)
+    for k, mapping in mapped.items():
+        reachable = [d for d in dims if d <= mapping.dims]
+        values = score(mapping.table, reachable)
         lines += [
             {"n_neighbors": k, "dim": d, "value": v} for d, v in zip(reachable, values, strict=True)
         ]
@@ -271,13 +269,13 @@ def best(grid: pd.DataFrame, n: int | None = None) -> Choice:
     apart whatever they say; dims up to a quarter of n keep clear of that. The smallest dim is
     always left.
     """
-    kept = grid
+    eligible = grid
     if n is not None:
         most_dims = max(n // CLEAR, int(grid["dim"].min()))
-        kept = grid[(grid["n_neighbors"] < n) & (grid["dim"] <= most_dims)]
-        if kept.empty:
+        eligible = grid[(grid["n_neighbors"] < n) & (grid["dim"] <= most_dims)]
+        if eligible.empty:
             raise out_of_reach(grid["n_neighbors"].unique(), n)
-    top = kept.loc[kept["value"].idxmax()]
+    top = eligible.loc[eligible["value"].idxmax()]
     return Choice(int(top["n_neighbors"]), int(top["dim"]))
 
 
@@ -297,13 +295,13 @@ def with_mappings(
         by_setting: dict[str, dict[str, TextTable]] = {}
         for setting, dataset, (choice, mapped) in place(system) if name in mapped_on else ():
             by_setting.setdefault(setting, {})[dataset] = prefix(mapped.table, choice.dim)
-            own = {"method": lp(system.method), "setting": setting, "dataset": dataset}
+            columns = {"method": lp(system.method), "setting": setting, "dataset": dataset}
             taken = {
                 "neighbours": choice.n_neighbors,
                 "dims": choice.dim,
                 "fitted on": mapped.fitted,
             }
-            chosen.append({**own, **taken, "loose parts": mapped.null})
+            chosen.append({**columns, **taken, "loose parts": mapped.null})
         for setting, tables in by_setting.items():
             dim = next(iter(tables.values())).X.shape[1] if len(tables) == 1 else None
             lines.append(

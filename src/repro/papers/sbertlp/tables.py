@@ -33,9 +33,9 @@ K = 3  # Votes, Section 4.4.1
 
 def sts_score(pairs: ScoredPairs) -> Callable[[TextTable, Sequence[int]], Array]:
     """Spearman of some pairs at some dims, for `grid_scores`."""
-    one, two = pairs.texts1, pairs.texts2
+    first, second = pairs.texts1, pairs.texts2
     return lambda table, dims: np.asarray(
-        sts_spearman(table[one], table[two], pairs.scores, dims=dims)
+        sts_spearman(table[first], table[second], pairs.scores, dims=dims)
     )
 
 
@@ -90,10 +90,11 @@ SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row o
 
 def labelled(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows of one metric with a column `line`: the method, and the setting of a mapping."""
-    kept = frame[frame["metric"] == metric].copy()
-    setting, kept["method"] = kept["setting"].fillna(""), kept["method"].replace(SPELLINGS)
-    kept["line"] = kept["method"].where(setting == "", kept["method"] + ", " + setting)
-    return kept
+    rows = frame[frame["metric"] == metric].copy()
+    setting = rows["setting"].fillna("")
+    rows["method"] = rows["method"].replace(SPELLINGS)
+    rows["line"] = rows["method"].where(setting == "", rows["method"] + ", " + setting)
+    return rows
 
 
 def printed(table: str, settings: Sequence[str], datasets: Sequence[str] = ()) -> pd.DataFrame:
@@ -103,11 +104,10 @@ def printed(table: str, settings: Sequence[str], datasets: Sequence[str] = ()) -
     paper = paper_values("sbertlp2021", table)
     paper = paper.assign(method=paper["method"].replace(SPELLINGS))
     if datasets:
-        own = paper[paper["dataset"].isin(datasets)].groupby(["method", "metric"], sort=False)[
-            "value"
-        ]
-        whole = own.mean()[own.size() == len(datasets)].reset_index().assign(dataset=AVERAGE)
-        paper = pd.concat([paper, whole], ignore_index=True)
+        of_datasets = paper[paper["dataset"].isin(datasets)]
+        scores = of_datasets.groupby(["method", "metric"], sort=False)["value"]
+        averages = scores.mean()[scores.size() == len(datasets)].reset_index()
+        paper = pd.concat([paper, averages.assign(dataset=AVERAGE)], ignore_index=True)
     mapped = paper["method"].str.endswith("-LP")
     copies = [paper[mapped].assign(setting=setting) for setting in settings]
     return pd.concat([paper[~mapped].assign(setting=""), *copies], ignore_index=True)
@@ -133,11 +133,11 @@ def beside_the_paper(
 
 def named(table: pd.DataFrame, printed: pd.DataFrame, *ours: pd.DataFrame) -> pd.DataFrame:
     """A table with a column `line` as the paper's lines and the networks that stand there here."""
-    here = table["line"].map(names_of_lines(*ours)).fillna("not at hand")
+    networks = table["line"].map(names_of_lines(*ours)).fillna("not at hand")
     without_setting = table["line"].str.split(", ").str[0]
     line = without_setting.where(table["line"].isin(printed["line"]), "–")
     table = table.assign(line=line).rename(columns={"line": "in the paper"})
-    table.insert(1, "here", here)
+    table.insert(1, "here", networks)
     return table
 
 
@@ -145,16 +145,16 @@ def by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """A line per system, by its network, and setting, a column per dataset; scores ×100, averaged
     over seeds.
     """
-    kept = labelled(frame, metric)
-    if kept.empty:
-        return kept
-    if "backbone" in kept:
-        kept = kept.assign(line=kept["line"].map(names_of_lines(kept)))
-    kept = kept[kept["dataset"].isin([*DATASETS.values(), AVERAGE])]
-    last = [line for line in dict.fromkeys(kept["line"]) if line != MAJORITY]
-    orders = {"line": last, "dataset": [*DATASETS.values(), AVERAGE]}
+    rows = labelled(frame, metric)
+    if rows.empty:
+        return rows
+    if "backbone" in rows:
+        rows = rows.assign(line=rows["line"].map(names_of_lines(rows)))
+    rows = rows[rows["dataset"].isin([*DATASETS.values(), AVERAGE])]
+    lines = [line for line in dict.fromkeys(rows["line"]) if line != MAJORITY]
+    orders = {"line": lines, "dataset": [*DATASETS.values(), AVERAGE]}
     return wide(
-        kept,
+        rows,
         ["line"],
         "dataset",
         orders=orders,
@@ -175,9 +175,9 @@ def missing_paper(printed: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
 
 def names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
     """Lines of our rows to the networks they were measured on, each with its setting."""
-    said = names(*frames)
+    network_by_method = names(*frames)
     return {
-        line: line.replace(method, said[method], 1)
+        line: line.replace(method, network_by_method[method], 1)
         for frame in frames
         for line, method in frame[["line", "method"]].drop_duplicates().itertuples(index=False)
     }
@@ -186,9 +186,9 @@ def names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
 def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The leads of mapped systems over their own systems, by system, dataset and metric."""
     sides = [method.split(" − ") for method in rows["method"]]
-    kept = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
+    is_gain = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
     metric = rows["metric"].str.removesuffix("_lead")
-    return rows.assign(method=[pair[-1] for pair in sides], metric=metric).loc[kept]
+    return rows.assign(method=[pair[-1] for pair in sides], metric=metric).loc[is_gain]
 
 
 def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:
@@ -197,12 +197,12 @@ def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.Da
     """
     leads = {method: printed_leads(table, method).dropna() / 100 for method in SIZES}
     wanted = gains[["method", by]].drop_duplicates().itertuples(index=False, name=None)
-    found = [
+    paper_rows = [
         (method, name, leads[method][name])
         for method, name in wanted
         if name in leads.get(method, ())
     ]
-    return pd.DataFrame(found, columns=["method", by, "value"])
+    return pd.DataFrame(paper_rows, columns=["method", by, "value"])
 
 
 @figures.drawing
@@ -222,21 +222,21 @@ def draw_gains(
     if ours.empty:
         raise figures.NothingToDraw("no mapped system was measured")
     paper = printed_gains(table, ours, by)
-    both = pd.concat([paper, ours])
-    networks = {method: network_of(rows, method) for method in both["method"].unique()}
-    names = sorted(both[by].unique(), key=AVERAGE.__eq__)
+    all_gains = pd.concat([paper, ours])
+    networks = {method: network_of(rows, method) for method in all_gains["method"].unique()}
+    names = sorted(all_gains[by].unique(), key=AVERAGE.__eq__)
     settings = list(ours["setting"].unique())
     height = 1.1 + min(2.3 * len(networks), 6.0)  # A taller one is shown smaller
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
-        own = paper[paper["method"] == method]
-        panel.plot(own[by].map(names.index), 100 * own["value"], **figures.PRINTED)
+        paper_rows = paper[paper["method"] == method]
+        panel.plot(paper_rows[by].map(names.index), 100 * paper_rows["value"], **figures.PRINTED)
         for i, setting in enumerate(settings):
-            own = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
+            cells = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
             beside = 0.2 * (i - (len(settings) - 1) / 2)
-            x = [names.index(name) + beside for name in own.groups]
-            gained = [over_runs(cell) for _, cell in own]
+            x = [names.index(name) + beside for name in cells.groups]
+            gained = [over_runs(cell) for _, cell in cells]
             points = np.array([[e.value, e.low, e.high] for e in gained])
             value, low, high = 100 * points.T
             reach = [value - low, high - value]
@@ -251,12 +251,12 @@ def draw_gains(
         panel.set_title(fill(network, 60), loc="left", fontsize=figures.SMALLEST)
         panel.margins(y=0.12)  # No diamond is cut
     figure.supylabel(ylabel, fontsize=12)
-    said = [(titles or {}).get(name, figures.title_of(name)) for name in names]
-    axes[-1].set_xticks(range(len(names)), said)
+    labels = [(titles or {}).get(name, figures.title_of(name)) for name in names]
+    axes[-1].set_xticks(range(len(names)), labels)
     handles = [Line2D([], [], label="paper", **figures.PRINTED)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
     figure.alt = (
-        f"{ylabel} of the mapping, by {', '.join(said)}; panels: {'; '.join(networks.values())}"
+        f"{ylabel} of the mapping, by {', '.join(labels)}; panels: {'; '.join(networks.values())}"
     )
     return figure
 

@@ -40,12 +40,12 @@ def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
     A network that is not in `SIZES` has the size given, or its largest dim. What a rule says
     without naming anybody is said of the network whose rows it read.
     """
-    found = []
-    for name, own in rows.groupby("backbone", sort=False, dropna=False):
-        size = SIZES.get(str(name)) or full or int(own["dim"].max())
-        for m in judge(rules, own.assign(full=size)):
-            found.append(replace(m, network=m.network or str(name)))
-    return found
+    measurements = []
+    for name, rows_of_network in rows.groupby("backbone", sort=False, dropna=False):
+        size = SIZES.get(str(name)) or full or int(rows_of_network["dim"].max())
+        for m in judge(rules, rows_of_network.assign(full=size)):
+            measurements.append(replace(m, network=m.network or str(name)))
+    return measurements
 
 
 def of_set(wanted: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -55,8 +55,8 @@ def of_set(wanted: str, rows: pd.DataFrame) -> pd.DataFrame:
     test = ~rows["setting"].fillna("").str.startswith("dev") & (rows["metric"] != "train_seconds")
     wanted_rows = test & rows["dataset"].isin([wanted])
     other_rows = test & rows["dataset"].isin({"stsb", AVERAGE} - {wanted})
-    known = rows["backbone"].isin(rows.loc[wanted_rows, "backbone"].unique())
-    return rows[~(known & other_rows)]
+    has_wanted = rows["backbone"].isin(rows.loc[wanted_rows, "backbone"].unique())
+    return rows[~(has_wanted & other_rows)]
 
 
 def on_stsb(
@@ -104,22 +104,22 @@ def trending(
 
     Of several leads at one dim the `least`, seed by seed, is the one over the best rival.
     """
-    own = rows.query(query, engine="python")
+    value_rows = rows.query(query, engine="python")
     if least:
-        own = own.sort_values("value").drop_duplicates(["seed", "dim"])
-    if own["dim"].nunique() >= 3:
-        said = what.format(network=own.get("network", own["backbone"]).iloc[0])
-        yield trend(claim, estimates(own), direction, said, paper=paper)
+        value_rows = value_rows.sort_values("value").drop_duplicates(["seed", "dim"])
+    if value_rows["dim"].nunique() >= 3:
+        quantity = what.format(network=value_rows.get("network", value_rows["backbone"]).iloc[0])
+        yield trend(claim, estimates(value_rows), direction, quantity, paper=paper)
 
 
 def blocks_apart(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows of every network say, of one with fewer blocks by themselves; they get a column
     `network`.
     """
-    found = []
-    for name, own in of_set("stsb", rows).groupby(network_names(rows), sort=False):
-        found += judge(rules, own.assign(network=name))
-    return found
+    measurements = []
+    for name, rows_of_network in of_set("stsb", rows).groupby(network_names(rows), sort=False):
+        measurements += judge(rules, rows_of_network.assign(network=name))
+    return measurements
 
 
 def width_cost(
@@ -130,14 +130,14 @@ def width_cost(
 ) -> Iterator[Measurement]:
     """How encoding time changes with the pooler's width, where it changes most, run by run."""
     ratios = rows[(rows["metric"] == "encode_ratio") & (rows["dim"] != rows["full"])]
-    at = {}
-    for dim, own in ratios.groupby("dim"):
-        by_seed = own.set_index("seed")["value"]
-        at[dim] = doublings(by_seed.to_dict())
-    if at:
-        dim, e = farthest(at)
-        said = what.format(full=int(rows["full"].iloc[0]), dim=dim)
-        yield change(claim, e, said, margin=margin)
+    ratio_by_dim = {}
+    for dim, rows_of_dim in ratios.groupby("dim"):
+        by_seed = rows_of_dim.set_index("seed")["value"]
+        ratio_by_dim[dim] = doublings(by_seed.to_dict())
+    if ratio_by_dim:
+        dim, e = farthest(ratio_by_dim)
+        quantity = what.format(full=int(rows["full"].iloc[0]), dim=dim)
+        yield change(claim, e, quantity, margin=margin)
 
 
 def stages(

@@ -22,16 +22,16 @@ def narrow_losses(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
     Losses measured from the best encoder cannot be negative and judge nothing: the encoder's is
     then taken from the widest pooler's.
     """
-    at = estimates(rows.query("metric == 'spearman' and readout == 'encoder'"))
+    score_by_dim = estimates(rows.query("metric == 'spearman' and readout == 'encoder'"))
     loss = {}
-    for part in ("encoder", "pooler"):
-        loss[part] = estimates(rows[rows["metric"] == f"{part}_loss"])
+    for readout in ("encoder", "pooler"):
+        loss[readout] = estimates(rows[rows["metric"] == f"{readout}_loss"])
     full = int(rows["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
     if rows["setting"].str.endswith("(best)").any():
-        full = max(at)
-        loss["encoder"] = {d: at[full] - e for d, e in at.items()}
-    narrow = [d for d in at if d < full]
-    return {part: {d: at_dims[d] for d in narrow} for part, at_dims in loss.items()}
+        full = max(score_by_dim)
+        loss["encoder"] = {d: score_by_dim[full] - e for d, e in score_by_dim.items()}
+    narrow = [d for d in score_by_dim if d < full]
+    return {readout: {d: loss_by_dim[d] for d in narrow} for readout, loss_by_dim in loss.items()}
 
 
 def growing_loss(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
@@ -45,8 +45,8 @@ def narrowest_loss(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measur
     """What the encoder loses at the paper's smallest dim."""
     if loss := narrow_losses(rows)["encoder"]:
         least = 8 if 8 in loss else min(loss)
-        said = what.format(dim=least, network=rows["network"].iloc[0])
-        yield effect(claim, loss[least], said)
+        quantity = what.format(dim=least, network=rows["network"].iloc[0])
+        yield effect(claim, loss[least], quantity)
 
 
 def smallest_loss(

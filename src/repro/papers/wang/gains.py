@@ -33,19 +33,23 @@ def mean_over_dims(
     Rows of the mean, of three seeds or more, say how much less the items move it than if all dims
     moved as one.
     """
-    for (metric, method), own in rows.query(query).groupby(["metric", "method"]):
-        e = mean([*estimates(own).values()])
-        known = rows[(rows["metric"] == f"{metric}_mean") & (rows["method"] == method)]
-        if known["seed"].nunique() >= FEWEST_SEEDS:
-            as_one = mean([*estimates(own[own["seed"].isin(known["seed"])]).values()])
-            e = replace(e, item_error=e.item_error * estimate(known).item_error / as_one.item_error)
+    for (metric, method), gain_rows in rows.query(query).groupby(["metric", "method"]):
+        e = mean([*estimates(gain_rows).values()])
+        mean_rows = rows[(rows["metric"] == f"{metric}_mean") & (rows["method"] == method)]
+        if mean_rows["seed"].nunique() >= FEWEST_SEEDS:
+            of_seeds = gain_rows[gain_rows["seed"].isin(mean_rows["seed"])]
+            as_one = mean([*estimates(of_seeds).values()])
+            item_error = e.item_error * estimate(mean_rows).item_error / as_one.item_error
+            e = replace(e, item_error=item_error)
         yield effect(claim, e, what, paper=paper)
 
 
-def narrow_less_wide(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
+def narrow_less_wide(
+    gain_by_dim: Mapping[tuple[Any, ...], Estimate],
+) -> tuple[tuple[Any, ...], Estimate]:
     """How far the narrowest of several dims is above the widest."""
-    narrow, wide = min(at), max(at)
-    return narrow, at[narrow] - at[wide] if narrow != wide else Estimate({})
+    narrow, wide = min(gain_by_dim), max(gain_by_dim)
+    return narrow, gain_by_dim[narrow] - gain_by_dim[wide] if narrow != wide else Estimate({})
 
 
 def printed_trend() -> float:

@@ -35,8 +35,8 @@ def on_dev(rows: pd.DataFrame) -> pd.DataFrame:
 
 def ranking(rows: pd.DataFrame) -> pd.DataFrame:
     """Score of each encoder alone (seeds × dims), on dev if there is one."""
-    kept = on_dev(rows).query("metric == 'spearman' and readout == 'encoder'")
-    return kept.pivot_table(index="seed", columns="dim", values="value")
+    score_rows = on_dev(rows).query("metric == 'spearman' and readout == 'encoder'")
+    return score_rows.pivot_table(index="seed", columns="dim", values="value")
 
 
 def printed_exchange() -> float:
@@ -65,15 +65,15 @@ def exchanges(
     ranks = ranking(rows).dropna()
     gains = gains[gains["encoder"].isin(ranks) & gains["dim"].isin(ranks)]
     gains = gains[gains["seed"].isin(ranks.index)]
-    cells = {key: estimate(own) for key, own in gains.groupby(["encoder", "dim"])}
+    cells = {key: estimate(cell) for key, cell in gains.groupby(["encoder", "dim"])}
     alone = [Estimate(scores.to_dict()) for _, scores in ranks.items()]
     place = {dim: position for position, dim in enumerate(ranks)}
-    encoder = [place[dim] for dim, _ in cells]
-    own = [place[dim] for _, dim in cells]
+    other_encoder = [place[dim] for dim, _ in cells]
+    own_encoder = [place[dim] for _, dim in cells]
 
     def raised(numbers: Floats) -> Floats:
         gain, score = np.split(numbers, [len(cells)], axis=-1)
-        better = score[..., encoder] > score[..., own]
+        better = score[..., other_encoder] > score[..., own_encoder]
         raising = (better & (gain > 0)).sum(-1)
         return 100 * raising / np.maximum(better.sum(-1), 1)
 

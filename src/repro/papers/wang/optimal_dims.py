@@ -34,22 +34,22 @@ def losses_of(rows: pd.DataFrame) -> Iterator[tuple[str, int, list[int], Losses]
     """
     full = int(rows["full"].iloc[0])
     for task, scores in rows.query(SCORES).groupby("dataset"):
-        at = dict(reversed(estimates(scores).items()))
-        if full not in at:
+        score_by_dim = dict(reversed(estimates(scores).items()))
+        if full not in score_by_dim:
             continue
         changes = rows[rows["metric"].str.endswith("_change") & (rows["dataset"] == task)]
-        loss = {(w, d): at[w] - at[d] for w, d in combinations(at, 2)}
+        loss = {(w, d): score_by_dim[w] - score_by_dim[d] for w, d in combinations(score_by_dim, 2)}
         for (wider, d), cell in changes.groupby(["setting", "dim"]):
             loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
-        yield str(task), full, list(at), loss
+        yield str(task), full, list(score_by_dim), loss
 
 
 def above_full(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How the score of every task changes above the full size, where it changes most."""
     for task, full, dims, loss in losses_of(rows):
         if wide := {d: loss[d, full] for d in dims if d > full}:
-            said = what.format(task=task, full=full)
-            yield effect(claim, farthest(wide)[1], said, test="sameness")
+            quantity = what.format(task=task, full=full)
+            yield effect(claim, farthest(wide)[1], quantity, test="sameness")
 
 
 def below_full(
@@ -65,12 +65,12 @@ def below_full(
     for name, full, dims, loss in losses_of(rows):
         narrow = {d: loss[full, d] for d in dims if d < full}
         if name == task and narrow:
-            own = rows[rows["dataset"] == task]
-            floor = own.loc[own["metric"] == "majority_floor", "value"].mean()
-            whole = own.query(SCORES).query("dim == full")["value"].mean()
-            said = what.format(full=full, constant=f"{100 * (whole - floor):.1f}")
+            rows_of_task = rows[rows["dataset"] == task]
+            floor = rows_of_task.loc[rows_of_task["metric"] == "majority_floor", "value"].mean()
+            full_score = rows_of_task.query(SCORES).query("dim == full")["value"].mean()
+            quantity = what.format(full=full, constant=f"{100 * (full_score - floor):.1f}")
             e = farthest(narrow)[1]
-            yield effect(claim, e, said, test="sameness", margin=margin)
+            yield effect(claim, e, quantity, test="sameness", margin=margin)
 
 
 def smallest_step(
@@ -107,8 +107,8 @@ def loss_between(
             size = {"full": full, "third": third, "smallest": 8 if 8 in below else min(below)}
             wide, narrow = size[from_size], size[to_size]
             if narrow < wide:
-                said = what.format(wide_dim=wide, narrow_dim=narrow)
-                m = effect(claim, loss[wide, narrow], said, **compared)
+                quantity = what.format(wide_dim=wide, narrow_dim=narrow)
+                m = effect(claim, loss[wide, narrow], quantity, **compared)
                 if third != PRINTED_THIRD < full:
                     m = replace(m, missing=f"needs {PRINTED_THIRD} dims, as printed, of {full}")
                 yield m
@@ -139,8 +139,12 @@ def whole_curves(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
     latter there is nowhere between for an optimum to be.
     """
     full = int(rows["full"].iloc[0])
-    tasks = {str(task): estimates(own) for task, own in rows.query(SCORES).groupby("dataset")}
-    return {task: at for task, at in tasks.items() if full in at and third_of(at, full)}
+    curves = {}
+    for task, rows_of_task in rows.query(SCORES).groupby("dataset"):
+        score_by_dim = estimates(rows_of_task)
+        if full in score_by_dim and third_of(score_by_dim, full):
+            curves[str(task)] = score_by_dim
+    return curves
 
 
 def optimal(
@@ -151,10 +155,11 @@ def optimal(
     paper: int,
 ) -> Iterator[Measurement]:
     """The optimal dim of every seed as a share of the full size, moved by the items."""
-    full, at = int(rows["full"].iloc[0]), whole_curves(rows).get(task)
-    if not at:
+    full = int(rows["full"].iloc[0])
+    score_by_dim = whole_curves(rows).get(task)
+    if not score_by_dim:
         return
-    best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
+    best = of_parts(list(score_by_dim.values()), partial(log_optimal, list(score_by_dim), full))
     if paper == PAPER_HIDDEN:
         yield effect(claim, best, what, test="sameness", unit="doublings")
     else:
@@ -171,15 +176,12 @@ def tasks_below_full(
     full, tasks = int(rows["full"].iloc[0]), whole_curves(rows)
     if len(tasks) < 4:
         return
-    ends = np.cumsum([len(at) for at in tasks.values()])[:-1]
+    ends = np.cumsum([len(score_by_dim) for score_by_dim in tasks.values()])[:-1]
 
     def below(scores: Floats) -> Floats:
-        parts = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
-        return np.sum(
-            [log_optimal(list(at), full, part) < 0 for at, part in parts],
-            axis=0,
-            dtype=float,
-        )
+        curves = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
+        is_below = [log_optimal(list(dims), full, curve) < 0 for dims, curve in curves]
+        return np.sum(is_below, axis=0, dtype=float)
 
-    count = of_parts([e for at in tasks.values() for e in at.values()], below)
+    count = of_parts([e for score_by_dim in tasks.values() for e in score_by_dim.values()], below)
     yield effect(claim, count, what.format(n=len(tasks)), **compared)

@@ -29,17 +29,19 @@ def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
     Ours tell the two readouts of the full-size model apart, and PCA by the number of sentences it
     was fitted on where that is not the smallest.
     """
-    kept = frame[frame["metric"].isin(["spearman", "accuracy"])].copy()
-    kept["line"] = kept["method"].replace(NAMES)
-    if "readout" in kept:
-        full = kept["method"] == FULL
-        kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
-        fits = kept["setting"].fillna("").map(methods.fitted_sentences).astype(float)
-        more = zip(kept["line"], fits, fits > fits.min(), strict=True)
-        named = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
+    score_rows = frame[frame["metric"].isin(["spearman", "accuracy"])].copy()
+    score_rows["line"] = score_rows["method"].replace(NAMES)
+    if "readout" in score_rows:
+        full = score_rows["method"] == FULL
+        with_readout = score_rows["line"] + ", " + score_rows["readout"].fillna("")
+        score_rows["line"] = score_rows["line"].where(~full, with_readout)
+        fits = score_rows["setting"].fillna("").map(methods.fitted_sentences).astype(float)
+        more = zip(score_rows["line"], fits, fits > fits.min(), strict=True)
+        lines = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
         # Text, even of no rows
-        kept["line"] = pd.Series(named, index=kept.index, dtype=kept["line"].dtype)
-    return kept
+        dtype = score_rows["line"].dtype
+        score_rows["line"] = pd.Series(lines, index=score_rows.index, dtype=dtype)
+    return score_rows
 
 
 def smallest_fit(frame: pd.DataFrame) -> str:
@@ -58,16 +60,16 @@ def rank(line: str) -> tuple[int, str]:
 
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     """One line per method and dim, a column per dataset, scores ×100 averaged over seeds."""
-    kept = named_scores(frame)
-    dims = list(map(str, sorted(kept["dim"].dropna().unique(), reverse=True)))
+    score_rows = named_scores(frame)
+    dims = list(map(str, sorted(score_rows["dim"].dropna().unique(), reverse=True)))
     orders = {
-        "line": sorted(set(kept["line"]), key=rank),
+        "line": sorted(set(score_rows["line"]), key=rank),
         "dim": dims,
         "dataset": [*DATASETS.values(), AVERAGE],
     }
     names = {"line": "method", **{name: title for title, name in DATASETS.items()}}
     return wide(
-        kept.astype({"dim": "string"}),
+        score_rows.astype({"dim": "string"}),
         ["line", "dim"],
         "dataset",
         orders=orders,
@@ -82,25 +84,26 @@ def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Scores are averaged over seeds first. PCA counts as the paper fitted it, on the smallest fit
     set.
     """
-    own = NAMES[TWO_STEP]
+    two_step = NAMES[TWO_STEP]
     rivals = [NAMES.get(method, method) for method in RIVALS]
     counted = dict[str, dict[Any, str]]()
     for kind, frame in kinds.items():
-        kept = named_scores(frame)
-        kept = kept[(kept["dataset"] != AVERAGE) & kept["line"].isin([own, *rivals])]
-        table = kept.pivot_table(
+        score_rows = named_scores(frame)
+        score_rows = score_rows[score_rows["dataset"] != AVERAGE]
+        score_rows = score_rows[score_rows["line"].isin([two_step, *rivals])]
+        table = score_rows.pivot_table(
             index=["dim", "dataset"],
             columns="line",
             values="value",
             aggfunc="mean",
         )
         counted[kind] = {}
-        if own not in table:
+        if two_step not in table:
             continue
-        best_rival = table.drop(columns=own).dropna().max(axis=1)
-        lead = (table[own] - best_rival).dropna()
-        for dim, each in lead.groupby(level=0):
-            counted[kind][dim] = f"{(each > 0).sum()} of {len(each)}"
+        best_rival = table.drop(columns=two_step).dropna().max(axis=1)
+        lead = (table[two_step] - best_rival).dropna()
+        for dim, leads_of_dim in lead.groupby(level=0):
+            counted[kind][dim] = f"{(leads_of_dim > 0).sum()} of {len(leads_of_dim)}"
     table = pd.DataFrame(counted, dtype=object).rename_axis("dim").sort_index(ascending=False)
     return table.fillna(MISSING).reset_index()
 
@@ -113,10 +116,13 @@ def with_full(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
 NEIGHBOURS = ("Isomap", "LLE")  # The reducers that look at nearest neighbours
 
 
-def highest_of_shared(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
+def highest_of_shared(
+    lead_by_cell: Mapping[tuple[Any, ...], Estimate],
+) -> tuple[tuple[Any, ...], Estimate]:
     """The largest lead over either rival, among the dims that both reach."""
-    dims = [dim for dim, _ in at]
-    return highest({key: e for key, e in at.items() if dims.count(key[0]) == len(NEIGHBOURS)})
+    dims = [dim for dim, _ in lead_by_cell]
+    shared = [key for key in lead_by_cell if dims.count(key[0]) == len(NEIGHBOURS)]
+    return highest({key: lead_by_cell[key] for key in shared})
 
 
 def cells_won(
@@ -132,8 +138,9 @@ def cells_won(
     below.
     """
     over_rivals = [f"{TWO_STEP} − {rival}" for rival in RIVALS]
-    kept = rows[rows["method"].isin(over_rivals) & (rows["dataset"] != AVERAGE)]
-    leads = {key: estimate(own) for key, own in kept.groupby(["dataset", "dim", "method"])}
+    lead_rows = rows[rows["method"].isin(over_rivals) & (rows["dataset"] != AVERAGE)]
+    by_rival = lead_rows.groupby(["dataset", "dim", "method"])
+    leads = {key: estimate(rows_of_rival) for key, rows_of_rival in by_rival}
     cells: dict[tuple[Any, ...], list[Estimate]] = {}
     for (dataset, dim, _), e in together(leads).items():
         cells.setdefault((dataset, dim), []).append(e)
@@ -142,13 +149,13 @@ def cells_won(
     lost = (35 - paper) * len(cells) // 35
 
     def least(of: Callable[[Estimate], float]) -> tuple[float, tuple[Any, ...]]:
-        return sorted((min(map(of, own)), cell) for cell, own in cells.items())[lost]
+        return sorted((min(map(of, estimates)), cell) for cell, estimates in cells.items())[lost]
 
     _, (dataset, dim) = least(lambda e: e.value)
     e = min(cells[dataset, dim], key=lambda e: e.value)
     low, _ = least(lambda e: e.low)
     high, _ = least(lambda e: e.high)
     e = replace(e, ends=(low, high))
-    won = sum(min(e.value for e in own) > 0 for own in cells.values())
+    won = sum(min(e.value for e in estimates) > 0 for estimates in cells.values())
     names = {"n": len(cells), "lost": lost, "dataset": dataset, "dim": dim, "won": won}
     yield effect(claim, e, what.format(**names))

@@ -49,14 +49,14 @@ def trained_line(sweep: Sweep, two_step: TwoStep | None = None) -> str:
     steps = ""
     if two_step is not None:
         steps = (
-            f"\nstep 2, all dims and learning rates: {two_step.seconds:.1f} s"
-            f"{' (found)' if two_step.hit else ''}\nopt by dim: {dict(two_step.opt)}"
+            f"\nstep 2, all dims and learning rates: {two_step.seconds:.1f} "
+            f"s{' (found)' if two_step.hit else ''}\nopt by dim: {dict(two_step.opt)}"
         )
     return (
         f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
         f"batch {c.batch_size}, learning rate {c.learning_rate:g}, dropout {dropout}\n"
-        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained "
-        f"now; training took {seconds:.0f} s{steps}"
+        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained now; training "
+        f"took {seconds:.0f} s{steps}"
     )
 
 
@@ -160,16 +160,16 @@ def _gain_rows(
     """
     narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
     for over in [*([d] for d in sweep.cells), narrow]:
-        end, one, two, alone = (
+        end_to_end, step_1, step_2, alone = (
             scores[[place[d, stage] for d in over]].mean()
             for stage in (END_TO_END, STEP_1, STEP_2, "")
         )
         gains = {
-            ("gain", STEP_1): one - end,
-            ("gain", STEP_2): two - one,
-            ("gain_total", STEP_2): two - end,
-            ("gain_steps", STEP_1): (one - end) - (two - one),
-            ("gain_alone", END_TO_END): alone - end,
+            ("gain", STEP_1): step_1 - end_to_end,
+            ("gain", STEP_2): step_2 - step_1,
+            ("gain_total", STEP_2): step_2 - end_to_end,
+            ("gain_steps", STEP_1): (step_1 - end_to_end) - (step_2 - step_1),
+            ("gain_alone", END_TO_END): alone - end_to_end,
         }
         dim = None if over is narrow else over[0]
         ending = "_mean" if over is narrow else ""
@@ -247,13 +247,13 @@ def fit_sets_of(
     if first:
         sample = replace(cell.config, sentences=max(count, cell.config.sentences))
         texts = training_sentences(sample, store)[:count]
-        drawn = list(texts)
+        chosen_texts = list(texts)
     else:
         texts = training_sentences(replace(cell.config, sentences=count), store)
         order = make_rng(cell.config.seed, "fit set").permutation(len(texts))
-        drawn = [texts[row] for row in order]
+        chosen_texts = [texts[row] for row in order]
     table = states_of(cell, texts, store)
-    return {n: table[drawn[:n]] for n in sizes}
+    return {n: table[chosen_texts[:n]] for n in sizes}
 
 
 def suite_lines(

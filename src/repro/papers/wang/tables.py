@@ -35,9 +35,9 @@ def draw_mean_gains(experiment: str, rows: pd.DataFrame) -> Drawing:
     printed = gains.drop_duplicates("what")
     printed = printed.assign(kind="paper", network=PAPER_NETWORK, value=printed["paper"])
     printed = printed.assign(low=float("nan"), high=float("nan"))
-    drawn = pd.concat([printed, gains])
+    figure_rows = pd.concat([printed, gains])
     return whiskers(
-        drawn.assign(step=drawn["what"].map(STEPS)),
+        figure_rows.assign(step=figure_rows["what"].map(STEPS)),
         line="network",
         panel="step",
         color="judged",
@@ -57,7 +57,8 @@ def draw_leads(rows: pd.DataFrame) -> Drawing:
     recorded = rows[rows["method"].isin(over) & (rows["dataset"] == AVERAGE)]
     recorded = recorded[recorded["setting"].isin([suites.smallest_fit(recorded)])]
     for (network, dim), cell in recorded.groupby(["backbone", "dim"]):
-        leads = {method: estimate(each) for method, each in cell.groupby("method")}
+        by_method = cell.groupby("method")
+        leads = {method: estimate(rows_of_method) for method, rows_of_method in by_method}
         _, closest = lowest(leads)
         numbers.append(
             {
@@ -83,11 +84,12 @@ def draw_stages(scores: Sequence[pd.DataFrame], gains: Sequence[pd.DataFrame]) -
 
     Both are frames of the paper, of recorded and of live rows; each kind has a panel.
     """
-    parts = {"score × 100": join_kinds(*scores), "gain, points": join_kinds(*gains)}
-    drawn = pd.concat([part.assign(what=what) for what, part in parts.items()])
-    drawn = drawn.assign(stage=drawn["method"].map(STAGE_NAMES)).dropna(subset="stage")
+    frames = {"score × 100": join_kinds(*scores), "gain, points": join_kinds(*gains)}
+    figure_rows = pd.concat([frame.assign(what=quantity) for quantity, frame in frames.items()])
+    figure_rows = figure_rows.assign(stage=figure_rows["method"].map(STAGE_NAMES))
+    figure_rows = figure_rows.dropna(subset="stage")
     return curves(
-        drawn,
+        figure_rows,
         color="stage",
         row="what",
         panel="kind",

@@ -53,11 +53,11 @@ def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
     """Full dim of an encoder, and its score there in points, averaged over seeds; an InputError
     without one.
     """
-    own = rows[(rows["backbone"] == encoder) & (rows["method"] == FULL_SIZE)]
-    own = own[own["metric"].isin(SCORES)]
-    if own.empty:
+    score_rows = rows[(rows["backbone"] == encoder) & (rows["method"] == FULL_SIZE)]
+    score_rows = score_rows[score_rows["metric"].isin(SCORES)]
+    if score_rows.empty:
         raise InputError(f"no full-size score of {encoder!r}: nothing to measure a loss against")
-    return int(own["dim"].max()), 100 * float(own["value"].mean())
+    return int(score_rows["dim"].max()), 100 * float(score_rows["value"].mean())
 
 
 def nothing_drawn(rows: pd.DataFrame) -> bool:
@@ -71,8 +71,9 @@ def nothing_drawn(rows: pd.DataFrame) -> bool:
 
 def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[int, Estimate]:
     """By dim, a method's score less that of full size in one setting, in points."""
-    kept = rows[(rows["method"] == f"{method} − {FULL_SIZE}") & (rows["backbone"] == encoder)]
-    return estimates(kept[kept["setting"] == setting], deterministic=nothing_drawn(kept))
+    lead_rows = rows[(rows["method"] == f"{method} − {FULL_SIZE}") & (rows["backbone"] == encoder)]
+    of_setting = lead_rows[lead_rows["setting"] == setting]
+    return estimates(of_setting, deterministic=nothing_drawn(lead_rows))
 
 
 def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -90,13 +91,13 @@ def role(
     """The encoders that stand for some of the paper's, its own first; `least` is the size `above`
     as the same share of ours.
     """
-    known = {str(facts["encoder"]): (facts, own) for facts, own in encoders(rows)}
+    by_encoder = {str(facts["encoder"]): (facts, group) for facts, group in encoders(rows)}
     for name in who:
         place = NETWORKS[name]
         for encoder in (place["own"], *place.get("like", ())):
-            if encoder in known:
-                facts, own = known[encoder]
-                yield {**facts, "least": above / place["full"] * facts["full"]}, own
+            if encoder in by_encoder:
+                facts, rows_of_encoder = by_encoder[encoder]
+                yield {**facts, "least": above / place["full"] * facts["full"]}, rows_of_encoder
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
@@ -114,8 +115,8 @@ def unmoved(
     very same.
     """
     between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == f"{method} − {method}")]
-    for encoder, own in between.groupby("backbone", sort=False):
-        value = 100 * float(own["value"].abs().max())
+    for encoder, rows_of_encoder in between.groupby("backbone", sort=False):
+        value = 100 * float(rows_of_encoder["value"].abs().max())
         yield Measurement(
             claim,
             "sameness",
@@ -123,9 +124,9 @@ def unmoved(
             value,
             value,
             margin=0.0,
-            what=what.format(encoder=encoder, n=len(own)),
+            what=what.format(encoder=encoder, n=len(rows_of_encoder)),
             network=str(encoder),
-            seeds=int(own["seed"].nunique()),
+            seeds=int(rows_of_encoder["seed"].nunique()),
         )
 
 
@@ -133,51 +134,52 @@ def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How much rougher the autoencoder's curve over sizes is than the others' are on average, mean
     of both settings.
     """
-    for facts, own in encoders(rows):
-        curves = own[own["metric"] == "roughness"]
+    for facts, rows_of_encoder in encoders(rows):
+        curves = rows_of_encoder[rows_of_encoder["metric"] == "roughness"]
         leads = []
         for _, cells in curves.groupby("setting", sort=False):
-            at = {
+            roughness_by_method = {
                 str(method): estimate(cell, deterministic=nothing_drawn(cell))
                 for method, cell in cells.groupby("method", sort=False)
             }
-            others = [e for method, e in at.items() if method != AUTOENCODER]
-            if AUTOENCODER in at and others:
-                leads.append(at[AUTOENCODER] - mean(others))
+            others = [e for method, e in roughness_by_method.items() if method != AUTOENCODER]
+            if AUTOENCODER in roughness_by_method and others:
+                leads.append(roughness_by_method[AUTOENCODER] - mean(others))
         if leads:
-            said = what.format(**facts)
-            yield effect(claim, mean(leads), said, network=str(facts["encoder"]))
+            quantity = what.format(**facts)
+            yield effect(claim, mean(leads), quantity, network=str(facts["encoder"]))
 
 
 def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     """The most encoders that were ranked together, and by method its mean rank less PCA's, with
     joint intervals.
     """
-    kept = rows[rows["metric"] == RANKS]
-    if kept.empty:
+    rank_rows = rows[rows["metric"] == RANKS]
+    if rank_rows.empty:
         return "", {}
     # Ranks of near equals can move one way only: the farther end of an interval counts on both
     # sides
-    value = kept["value"]
-    reach = np.maximum(value - kept["ci_low"], kept["ci_high"] - value)
-    kept = kept.assign(ci_low=value - reach, ci_high=value + reach)
-    seen = max(kept["setting"].unique(), key=lambda names: names.count(", "))
+    value = rank_rows["value"]
+    reach = np.maximum(value - rank_rows["ci_low"], rank_rows["ci_high"] - value)
+    rank_rows = rank_rows.assign(ci_low=value - reach, ci_high=value + reach)
+    seen = max(rank_rows["setting"].unique(), key=lambda names: names.count(", "))
     ranks = {}
-    for name, cell in kept[kept["setting"] == seen].groupby("method", sort=False):
+    for name, cell in rank_rows[rank_rows["setting"] == seen].groupby("method", sort=False):
         ranks[str(name)] = scaled(estimate(cell), 0.01)
     return seen, together(ranks)
 
 
 def over_tasks(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     """`ranks_behind`, the mean of the three tasks; nothing where one is lacking."""
-    kept = rows[rows["metric"] == RANKS]
-    found = [ranks_behind(own) for _, own in kept.groupby("dataset", sort=False)]
-    if len({seen for seen, _ in found}) != 1 or len(found) < TASKS:
+    rank_rows = rows[rows["metric"] == RANKS]
+    by_task = rank_rows.groupby("dataset", sort=False)
+    rankings = [ranks_behind(rows_of_task) for _, rows_of_task in by_task]
+    if len({seen for seen, _ in rankings}) != 1 or len(rankings) < TASKS:
         return "", {}
-    seen, first = found[0]
+    seen, first = rankings[0]
     means = {}
     for method in first:
-        of_tasks = [at[method] for _, at in found]
+        of_tasks = [rank_by_method[method] for _, rank_by_method in rankings]
         means[method] = mean(of_tasks, same_items=False)
     return seen, together(means)
 
@@ -186,11 +188,11 @@ def first_of_five(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measure
     """How many ranks PCA stands before each of the others, over all tasks: all of them are claimed
     to be behind.
     """
-    seen, at = over_tasks(rows)
-    if at:
-        method, behind = lowest(at)
-        said = what.format(method=method)
-        yield effect(claim, behind, said, network=seen, unit="ranks")
+    seen, rank_by_method = over_tasks(rows)
+    if rank_by_method:
+        method, behind = lowest(rank_by_method)
+        quantity = what.format(method=method)
+        yield effect(claim, behind, quantity, network=seen, unit="ranks")
 
 
 def levelled(
@@ -207,30 +209,34 @@ def levelled(
     Curves that are level from a smaller size on are so from there; of those that are not, a smaller
     size says nothing.
     """
-    for facts, own in each(rows):
+    for facts, rows_of_encoder in each(rows):
         encoder = str(facts["encoder"])
-        at = {method: lead(own, encoder, method, "inductive") for method in ZHANG_METHODS}
-        ends = {max(leads, default=0) for leads in at.values()}
-        everywhere = set.intersection(*(set(leads) for leads in at.values()))
+        leads_by_method = {}
+        for method in ZHANG_METHODS:
+            leads_by_method[method] = lead(rows_of_encoder, encoder, method, "inductive")
+        ends = {max(leads, default=0) for leads in leads_by_method.values()}
+        everywhere = set.intersection(*(set(leads) for leads in leads_by_method.values()))
         shared = everywhere - ends
         below = [dim for dim in shared if dim <= facts["least"]]
         if not below:
             continue
         near = max(below)
-        gains = {method: leads[max(leads)] - leads[near] for method, leads in at.items()}
+        gains = {}
+        for method, leads in leads_by_method.items():
+            gains[method] = leads[max(leads)] - leads[near]
         count = of_parts(list(gains.values()), lambda gain: (gain <= level).sum(-1).astype(float))
         seen = ", ".join(f"{method} {e.value:.1f}" for method, e in gains.items())
-        said = what.format(**facts, dim=near, gains=seen)
-        m = effect(claim, count, said, network=encoder, **compared)
+        quantity = what.format(**facts, dim=near, gains=seen)
+        m = effect(claim, count, quantity, network=encoder, **compared)
         needed = f"needs the curves at {facts['least']:.0f} dims"
         yield m if answer(m) == "yes" else replace(m, unknown=needed)
 
 
 def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """The smallest eigenvalue over kernels, encoder by encoder; below rounding is the claim."""
-    kept = rows[rows["metric"] == "smallest_eigenvalue"]
-    for encoder, own in kept.groupby("backbone", sort=False):
-        least = own.loc[own["value"].idxmin()]
+    eigenvalue_rows = rows[rows["metric"] == "smallest_eigenvalue"]
+    for encoder, rows_of_encoder in eigenvalue_rows.groupby("backbone", sort=False):
+        least = rows_of_encoder.loc[rows_of_encoder["value"].idxmin()]
         # A share of 1e-12 of the largest is what rounding can do: in units of it, so that a table
         # shows it
         above_rounding = max(abs(least["value"]) / 1e-12, 1.0)
@@ -245,7 +251,7 @@ def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[
             unit="orders of magnitude",
             what=what.format(encoder=encoder, **least[["method", "value"]]),
             network=str(encoder),
-            seeds=int(own["seed"].nunique()),
+            seeds=int(rows_of_encoder["seed"].nunique()),
         )
 
 

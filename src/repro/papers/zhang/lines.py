@@ -65,7 +65,9 @@ def ways_of(
             one_of(name, list(METHODS), "method")
             if (name, setting) != ("autoencoder", "wiki"):
                 ways.append(Variant(name, setting, {"kernel": kernel} if name == "kpca" else {}))
-    return ways + [replace(one, setting=f"inductive, {one.setting}") for one in variants]
+    for variant in variants:
+        ways.append(replace(variant, setting=f"inductive, {variant.setting}"))
+    return ways
 
 
 def lines_of(
@@ -138,7 +140,7 @@ def compared(line: Line, other: Line) -> bool:
 def scorer_of(task: ReducedTask, store: Store, protocol: str) -> Scorer:
     """`by_kind`; where a labelled task has folds, the accuracy over the rows of all."""
 
-    def over_folds(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
+    def over_folds(lines: Sequence[Line], judged_task: Task, seed: int) -> Iterator[Judged]:
         options: dict[str, Any] = {"store": store, "protocol": protocol, "seed": seed}
         right, floors = [], []
         for line in lines:

@@ -24,11 +24,11 @@ OPERATIONS = {
 ENOUGH_ROWS = 5_000
 
 
-def printed_seconds(what: str) -> dict[str, float]:
+def printed_seconds(operation: str) -> dict[str, float]:
     """Table 1's seconds of `fit` or `transform` by method."""
     table = paper_values("zhang2024", "table1")
     return (
-        table[table["column"] == OPERATIONS[what][1]]
+        table[table["column"] == OPERATIONS[operation][1]]
         .set_index("method")["value"]
         .astype(float)
         .to_dict()
@@ -37,31 +37,31 @@ def printed_seconds(what: str) -> dict[str, float]:
 
 def seconds_of(
     rows: pd.DataFrame,
-    what: str,
+    operation: str,
     method: str,
     setting: str | None = None,
 ) -> float | None:
     """Median of a method, mean over runs; scikit-learn's if it has one."""
-    own = rows[(rows["metric"] == f"{what}_seconds") & (rows["method"] == method)]
-    setting = setting or (PEER if (own["setting"] == PEER).any() else OURS)
-    own = own[own["setting"] == setting]
-    return None if own.empty else float(own["value"].mean())
+    seconds_rows = rows[(rows["metric"] == f"{operation}_seconds") & (rows["method"] == method)]
+    setting = setting or (PEER if (seconds_rows["setting"] == PEER).any() else OURS)
+    seconds_rows = seconds_rows[seconds_rows["setting"] == setting]
+    return None if seconds_rows.empty else float(seconds_rows["value"].mean())
 
 
 def by_run(
     rows: pd.DataFrame,
-    what: str,
+    operation: str,
     methods: Sequence[str],
     setting: str | None = None,
 ) -> pd.DataFrame:
     """Median seconds of some methods, a line per run and a column per method, all of one
     implementation: scikit-learn's if it has each of them, else this package's.
     """
-    own = rows[(rows["metric"] == f"{what}_seconds") & rows["method"].isin(methods)]
-    by_peer = set(own.loc[own["setting"] == PEER, "method"])
+    seconds_rows = rows[(rows["metric"] == f"{operation}_seconds") & rows["method"].isin(methods)]
+    by_peer = set(seconds_rows.loc[seconds_rows["setting"] == PEER, "method"])
     setting = setting or (PEER if by_peer == set(methods) else OURS)
-    own = own[own["setting"] == setting]
-    return own.pivot_table(index="seed", columns="method", values="value")
+    seconds_rows = seconds_rows[seconds_rows["setting"] == setting]
+    return seconds_rows.pivot_table(index="seed", columns="method", values="value")
 
 
 def spread(
@@ -92,18 +92,19 @@ def times(
 ) -> Iterator[Measurement]:
     """How many times one method takes of another, of several the slowest, run by run."""
     took = by_run(rows, operation, [longer, *shorter], setting)
-    known = [method for method in shorter if method in took]
-    if longer not in took or not known:
+    timed_methods = [method for method in shorter if method in took]
+    if longer not in took or not timed_methods:
         return
-    slowest = max(known, key=lambda method: float(took[method].mean()))
+    slowest = max(timed_methods, key=lambda method: float(took[method].mean()))
     e = doublings((took[longer] / took[slowest]).dropna().to_dict())
-    said = what.format(shorter=slowest)
-    m = ratio(claim, e, said, null=1.0)  # The paper states an order; how many times is its machine
+    quantity = what.format(shorter=slowest)
+    # The paper states an order; how many times is its machine
+    m = ratio(claim, e, quantity, null=1.0)
     # Of few rows kernel PCA is quicker than it should be: it can be found slow all the same, never
     # fast
     fitted = rows.loc[rows["metric"] == "fit_seconds", "n_train"].min()
     slow = longer == KERNEL and m.low > 1
     if KERNEL in (longer, slowest) and fitted < ENOUGH_ROWS and not slow:
-        needed = f"{said} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)"
+        needed = f"{quantity} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)"
         m = replace(m, missing=needed, what=needed)
     yield m

@@ -41,16 +41,17 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for encoder in encoders_of(frame):
             full, _ = full_size(frame, encoder)
             for setting in SETTINGS:
-                at = loss(frame, encoder, "PCA", setting)
-                near_half = [d for d in at if 0.5**1.5 <= d / full <= 0.5**0.5]
+                loss_by_dim = loss(frame, encoder, "PCA", setting)
+                near_half = [d for d in loss_by_dim if 0.5**1.5 <= d / full <= 0.5**0.5]
                 if not near_half:
                     continue
                 d = min(near_half, key=lambda d: abs(d - full / 2))
-                ends = at[d].value, at[d].low, at[d].high
+                ends = loss_by_dim[d].value, loss_by_dim[d].low, loss_by_dim[d].high
                 value, low, high = (round(end, 2) + 0.0 for end in ends)  # No −0.00
-                said = {"paper": "at most 1" if setting in WITHIN else MISSING}
-                said[kind] = between(value, low, high)
-                lines += [(encoder, f"{d} of {full}", setting, *item) for item in said.items()]
+                text_by_kind = {"paper": "at most 1" if setting in WITHIN else MISSING}
+                text_by_kind[kind] = between(value, low, high)
+                line = (encoder, f"{d} of {full}", setting)
+                lines += [(*line, *item) for item in text_by_kind.items()]
     frame = pd.DataFrame(lines, columns=["encoder", "dims", "setting", "kind", "value"])
     orders = {"setting": SETTINGS, "kind": ("paper", *rows)}
     table = wide(
@@ -71,24 +72,25 @@ def sufficient_table(rows: pd.DataFrame) -> pd.DataFrame:
     """
     lines = []
     for encoder, method, setting in product(sorted(encoders_of(rows)), ORDER, SETTINGS):
-        if at := loss(rows, encoder, method, setting):
+        if loss_by_dim := loss(rows, encoder, method, setting):
             full, _ = full_size(rows, encoder)
-            lost = ([e.value for e in at.values()], [e.high for e in at.values()])
+            lost = ([e.value for e in loss_by_dim.values()], [e.high for e in loss_by_dim.values()])
+            shares = ([1 - loss_at / 100 for loss_at in losses] for losses in lost)
             enough, surely = (
-                smallest_sufficient(list(at), [1 - x / 100 for x in by_dim], 1 - TOLERANCE / 100)
-                for by_dim in lost
+                smallest_sufficient(list(loss_by_dim), share, 1 - TOLERANCE / 100)
+                for share in shares
             )
             sure = "not sure at any" if surely is None else f"surely {surely}"
-            said = (
+            answer = (
                 f"{enough} ({100 * enough / full:.0f} %), {sure}"
                 if enough
-                else f"more than {max(at)}"
+                else f"more than {max(loss_by_dim)}"
             )
-            lines.append((encoder, method, setting, said))
-    found = pd.DataFrame(lines, columns=["encoder", "method", "setting", "said"])
+            lines.append((encoder, method, setting, answer))
+    sizes = pd.DataFrame(lines, columns=["encoder", "method", "setting", "said"])
     orders = {"method": ORDER, "setting": SETTINGS}
     table = wide(
-        found, ["encoder", "method"], "setting", lambda cell: cell["said"].iat[0], orders=orders
+        sizes, ["encoder", "method"], "setting", lambda cell: cell["said"].iat[0], orders=orders
     )
     return table.fillna("not fitted")
 
@@ -97,11 +99,11 @@ def score_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Scores ×100, means over seeds: a line per encoder, method and setting, a column per size that
     any of them has.
     """
-    kept = rows[rows["metric"].isin(SCORES) & rows["method"].isin((FULL_SIZE, *ORDER))]
-    settings = sorted(set(kept["setting"].fillna("")))
+    score_rows = rows[rows["metric"].isin(SCORES) & rows["method"].isin((FULL_SIZE, *ORDER))]
+    settings = sorted(set(score_rows["setting"].fillna("")))
     orders = {"backbone": encoders_of(rows), "method": (FULL_SIZE, *ORDER), "setting": settings}
     return wide(
-        kept,
+        score_rows,
         ["backbone", "method", "setting"],
         "dim",
         orders=orders,
@@ -118,16 +120,15 @@ def rescaled_table(rows: pd.DataFrame, form: str) -> pd.DataFrame:
         ("KPCA", "inductive"): "KPCA",
         ("KPCA", f"inductive, {form}"): f"KPCA {form}",
     }
-    kept = rows[rows["metric"].isin(SCORES)]
-    kept = kept.assign(
-        line=[shown.get(key) for key in zip(kept["method"], kept["setting"], strict=True)]
-    )
-    kept = kept.dropna(subset="line")
-    if set(kept["line"]) != set(shown.values()):
+    score_rows = rows[rows["metric"].isin(SCORES)]
+    keys = zip(score_rows["method"], score_rows["setting"], strict=True)
+    score_rows = score_rows.assign(line=[shown.get(key) for key in keys])
+    score_rows = score_rows.dropna(subset="line")
+    if set(score_rows["line"]) != set(shown.values()):
         return pd.DataFrame(columns=["encoder", "dims", *shown.values()])
     orders = {"backbone": encoders_of(rows), "line": list(shown.values())}
     table = wide(
-        kept,
+        score_rows,
         ["backbone", "dim"],
         "line",
         orders=orders,
@@ -160,16 +161,16 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     """
     rows = rows[rows["metric"].isin(SCORES)]
     of_one_setting = ~rows["setting"].fillna("").str.contains(",")
-    drawn = rows[rows["method"].isin(ORDER) & of_one_setting].dropna(subset="dim")
-    encoders = list(dict.fromkeys(drawn["backbone"]))
-    settings = list(dict.fromkeys(drawn["setting"]))
+    curve_rows = rows[rows["method"].isin(ORDER) & of_one_setting].dropna(subset="dim")
+    encoders = list(dict.fromkeys(curve_rows["backbone"]))
+    settings = list(dict.fromkeys(curve_rows["setting"]))
     for lacking in set(encoders) - set(encoders_of(rows)):
         raise NothingToDraw(f"{lacking!r} has no score at full size to compare with")
     place = {name: i for names in (ORDER, (*encoders, *settings)) for i, name in enumerate(names)}
-    drawn = drawn.sort_values(
+    curve_rows = curve_rows.sort_values(
         ["backbone", "setting", "method"], key=lambda c: c.map(place), kind="stable"
     )
-    ylabel = " and ".join(SCORES[metric] for metric in dict.fromkeys(drawn["metric"]))
+    ylabel = " and ".join(SCORES[metric] for metric in dict.fromkeys(curve_rows["metric"]))
     across: dict[str, Any] = {
         "color": "method",
         "panel": "setting",
@@ -177,7 +178,7 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         "order": ORDER,
         "share": "row",
     }
-    figure = curves(drawn.assign(kind=kind), band="", ylabel=f"{ylabel} ({kind})", **across)
+    figure = curves(curve_rows.assign(kind=kind), band="", ylabel=f"{ylabel} ({kind})", **across)
     floors = rows.loc[rows["method"] == MAJORITY, "value"]
     cells = list(product(encoders, settings))
     panels = list(zip(figure.axes, cells, strict=False))

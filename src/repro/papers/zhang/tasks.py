@@ -55,7 +55,7 @@ class ReducedTask(Task):
 
     def describe(self) -> str:
         """How many rows each split keeps, in words."""
-        clauses, drawn = [], ""
+        clauses, ending = [], ""
         for split, available in self.available.items():
             rows = len(self.splits[split])
             if rows == available:
@@ -63,8 +63,8 @@ class ReducedTask(Task):
             else:
                 clauses.append(f"{split}: {rows:,} of {available:,}")
             if rows < available:
-                drawn = ", drawn at random"
-        return "; ".join(clauses) + drawn
+                ending = ", drawn at random"
+        return "; ".join(clauses) + ending
 
 
 def _distinct(sets: Iterable[DataSet]) -> list[str]:
@@ -91,9 +91,9 @@ def load_task(
         if wiki
         else None
     )
-    drawn = {split: data.take(rows_of_split, rows) for split, rows_of_split in splits.items()}
+    samples = {split: data.take(rows_of_split, rows) for split, rows_of_split in splits.items()}
     available = {split: len(rows_of_split) for split, rows_of_split in splits.items()}
-    return ReducedTask(name, drawn, available, wiki=corpus)
+    return ReducedTask(name, samples, available, wiki=corpus)
 
 
 def in_folds(task: ReducedTask, k: int) -> ReducedTask:
@@ -107,12 +107,14 @@ def in_folds(task: ReducedTask, k: int) -> ReducedTask:
     for name in splits[0].groups[0]:
         columns = [getattr(split, name) for split in splits]
         joined[name] = np.concatenate(columns) if name == "scores" else tuple(chain(*columns))
-    whole = replace(splits[0], **joined)
-    labels = whole.scores.round() if isinstance(whole, ScoredPairs) else whole.labels
+    all_items = replace(splits[0], **joined)
+    labels = all_items.scores.round() if isinstance(all_items, ScoredPairs) else all_items.labels
     fold, folds = stratified_folds(labels, k, FOLDS_SEED), {}
     for i in range(k):
         test, dev = fold == i, (fold == (i + 1) % k) & ("dev" in task.splits)
         rows = {"test": test, "dev": dev, "train": ~test & ~dev}
-        of_fold = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
+        of_fold = {}
+        for name in task.splits:
+            of_fold[name] = all_items.keep(np.flatnonzero(rows[name]), split=name)
         folds[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, of_fold, wiki=task.wiki)
     return replace(task, folds=folds)
