@@ -314,6 +314,6 @@ def _mean_bounds(
     retention = share_bounds(influence, links[:, None], confidence=confidence, wider=wider)
     # Items of equal rows prove no more than one does
     group = np.unique(links, return_inverse=True)[1]
-    apart = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
-    proven = unchanged_bounds(apart, confidence=confidence)
+    by_group = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
+    proven = unchanged_bounds(by_group, confidence=confidence)
     return influence.scores, Retention(retention.share, np.minimum(retention.low, proven))

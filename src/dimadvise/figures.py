@@ -98,10 +98,10 @@ def draw_options(findings: Findings) -> Drawing:
         if chosen is not None and chosen["rerank"] == depth:
             ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "color": GREY}
             panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", **ring)
-        criterion, wanted = findings.target
+        criterion, amount = findings.target
         if criterion != "retain":
             across = panel.axhline if criterion == "recall" else panel.axvline
-            across(wanted, **DOTTED)
+            across(amount, **DOTTED)
         panel.set_title(
             f"first {10 * depth} re-ranked" if depth else "without re-ranking",
             loc="left",

@@ -238,8 +238,8 @@ class Records(Vectors):
         records = np.empty(len(rows), self.record)
         # Rows that lie near one another are read at once, with what is between them.
         step = max(1, GAP // self.record.itemsize)
-        apart = (np.diff(rows) > step) | (np.diff(rows // (STRETCH * step)) > 0)
-        ends = [*(np.flatnonzero(apart) + 1).tolist(), len(rows)]
+        is_gap = (np.diff(rows) > step) | (np.diff(rows // (STRETCH * step)) > 0)
+        ends = [*(np.flatnonzero(is_gap) + 1).tolist(), len(rows)]
         with self.path.open("rb", buffering=0) as file:
             for start, end in zip([0, *ends], ends, strict=False):
                 first = int(rows[start])

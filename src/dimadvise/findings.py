@@ -100,12 +100,12 @@ def headline(findings: Findings) -> str:
 
 def sentence(findings: Findings, chosen: Any) -> str:
     """An option that is recommended, in a sentence or two; None keeps all as it is."""
-    criterion, wanted = findings.target
+    criterion, amount = findings.target
     if chosen is None:
         condition = {
-            "recall": f"is sure to have a recall@10 of {wanted:g}",
-            "retain": f"is sure to keep {100 * wanted:g} % of the score",
-            "bytes": f"fits into {wanted:,.0f} bytes a vector",
+            "recall": f"is sure to have a recall@10 of {amount:g}",
+            "retain": f"is sure to keep {100 * amount:g} % of the score",
+            "bytes": f"fits into {amount:,.0f} bytes a vector",
         }[criterion]
         return f"Keep the vectors as they are: nothing smaller that was tried {condition}."
     before = f"{chosen['bytes']:,} bytes a vector instead of {findings.full_bytes:,}"
@@ -115,7 +115,7 @@ def sentence(findings: Findings, chosen: Any) -> str:
         # Of its own bound, for which it was picked, less can be said than of what was asked for
         bound = ""
         if criterion == "retain" and not np.isnan(share["low"]):
-            bound = f", with 95 % confidence at least {100 * wanted:g} %"
+            bound = f", with 95 % confidence at least {100 * amount:g} %"
         return f"{opening}This keeps {100 * share['share']:.1f} % of the {findings.metric}{bound}."
     ranked = (
         f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
@@ -159,19 +159,19 @@ def consequences(findings: Findings) -> list[str]:
 
 def _nearest_miss(findings: Findings) -> list[str]:
     """Where labels keep all as it is: what came closest, and by how much it fell short."""
-    criterion, wanted = findings.target
+    criterion, amount = findings.target
     if findings.answer is not None or findings.shares is None or criterion != "retain":
         return []
     sizes = [level_bytes(way.level, way.dim) for way in findings.shares.itertuples()]
     ways = findings.shares.assign(bytes=sizes)
-    ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < wanted)]
+    ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < amount)]
     if ways.empty:
         return []
     best = ways.sort_values(["low", "bytes"], ascending=[False, True], kind="stable").iloc[0]
     return [
         f"Closest came {in_words(best, findings.full_dim)}, {best['bytes']:,} bytes: it keeps "
         f"{100 * best['share']:.1f} % of the {findings.metric}, with 95 % confidence at least "
-        f"{100 * best['low']:.1f} %, which is {100 * (wanted - best['low']):.1f} points short."
+        f"{100 * best['low']:.1f} %, which is {100 * (amount - best['low']):.1f} points short."
     ]
 
 

@@ -172,10 +172,10 @@ def split_share(values: Array) -> tuple[float, float]:
 
 def _apart(X: Block, Q: Block) -> Iterator[str]:
     variance = float(X.var(0, dtype=np.float64).sum())
-    apart = _squared_length(_mean(X) - _mean(Q)) / max(variance, 1e-300)
-    if apart - 1 / len(Q) > APART:
+    squared = _squared_length(_mean(X) - _mean(Q)) / max(variance, 1e-300)
+    if squared - 1 / len(Q) > APART:
         yield (
-            f"Queries are unlike documents: the means lie {np.sqrt(apart):.1f} "
+            f"Queries are unlike documents: the means lie {np.sqrt(squared):.1f} "
             "deviations apart. Recall is of these "
             "queries, while maps and ranges were fitted on documents: advise again "
             "whenever the queries change."

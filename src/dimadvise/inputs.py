@@ -215,12 +215,13 @@ def from_encoder(
     sides, evidence = judged_texts(loaded)
     versions: dict[int | None, Array] = {}
     if isinstance(encoder, SentenceEncoder):
-        wanted = [
+        layer_numbers = [
             *sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}),
             encoder.n_layers,
         ]
-        states = encoder.encode_layers(sides, wanted, progress=True)
-        versions = dict(zip(wanted if len(wanted) > 1 else [None], states, strict=True))
+        states = encoder.encode_layers(sides, layer_numbers, progress=True)
+        keys = layer_numbers if len(layer_numbers) > 1 else [None]
+        versions = dict(zip(keys, states, strict=True))
         if encoder.pooler is not None:
             versions[list(versions)[-1]] = encoder.pooler.project(states[-1])
         name = name or encoder.backbone.name

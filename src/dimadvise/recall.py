@@ -33,8 +33,8 @@ def tabulate(
     last, stops = walk[-1], [found.documents for found in walk]
     by_stop: list[list[Places]] = []
     for found in walk:
-        wanted = found.places[0][:, : min(max(KS), found.documents - 1)]
-        by_stop.append([ranks(wanted, places) for places in found.places])
+        neighbours = found.places[0][:, : min(max(KS), found.documents - 1)]
+        by_stop.append([ranks(neighbours, places) for places in found.places])
     table = []
     for i, way in enumerate(ways):
         for times in dict.fromkeys((0, depth)):

@@ -38,7 +38,7 @@ def page(findings: Findings, usage: str = "") -> str:
         findings: what it says.
         usage: code that puts the advice to use; left out where there is none.
     """
-    criterion, wanted = findings.target
+    criterion, amount = findings.target
     sections = [
         f'<p class="answer">{escape(headline(findings))}</p>',
         *_paragraphs(consequences(findings)),
@@ -64,7 +64,7 @@ def page(findings: Findings, usage: str = "") -> str:
             "bytes of a vector, by the ways that no other beats; shaded down to its lower bound. "
         )
         dotted = "The dotted line is the target." if criterion == "retain" else ""
-        drawing = draw_shares(findings.shares, wanted if criterion == "retain" else None)
+        drawing = draw_shares(findings.shares, amount if criterion == "retain" else None)
         sections.append(_figure(drawing, about + dotted))
         sections.append(_folded(share_table(findings.shares), "Score kept at every size"))
     if findings.predicted:

@@ -77,15 +77,15 @@ def _screen(
 ) -> NDArray[Any]:
     """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
     recall, count = [], min(10 * depth, len(sample.documents) - 1)
-    wanted: Places | None = None
+    neighbours: Places | None = None
     steps = progress_bar(tried, show=True, unit="way", desc="screening")
     # One map at a time: all of them would not fit into memory
     for _, levels in groupby(steps, key=lambda way: way[:2]):
         ways = [fitted_ways.way(*way) for way in levels]
         found = sample.searched(ways, count)
         for places in found.places:
-            wanted = places[:, :10] if wanted is None else wanted
-            ranked = ranks(wanted, places)
+            neighbours = places[:, :10] if neighbours is None else neighbours
+            ranked = ranks(neighbours, places)
             recall.append([recalled(ranked, 10, times).mean() for times in (1, depth)])
     return np.array(recall)
 
@@ -138,9 +138,9 @@ def contenders(
     criterion, amount = aim or ("", 0.0)
     for column in recall.T:
         last, front = np.inf, is_front(sizes, column)
-        apart = column - amount if criterion == "recall" else sizes / max(amount, 1) - 1
+        excess = column - amount if criterion == "recall" else sizes / max(amount, 1) - 1
         for place in np.argsort(-sizes, kind="stable"):
-            is_near = bool(aim) and ABOUT[criterion][0] <= apart[place] <= ABOUT[criterion][1]
+            is_near = bool(aim) and ABOUT[criterion][0] <= excess[place] <= ABOUT[criterion][1]
             step = FINE if is_near else THINNED
             if front[place] and sizes[place] <= step * last:
                 chosen.add(int(place))

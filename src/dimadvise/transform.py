@@ -46,11 +46,11 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         """Moments of both sets of rows together."""
         rows = self.rows + other.rows
-        apart = other.mean - self.mean
-        between = np.outer(apart, apart) * (self.rows * other.rows / rows)
+        shift = other.mean - self.mean
+        between = np.outer(shift, shift) * (self.rows * other.rows / rows)
         return Moments(
             rows,
-            self.mean + apart * (other.rows / rows),
+            self.mean + shift * (other.rows / rows),
             self.scatter + other.scatter + between,
         )
 

@@ -54,10 +54,10 @@ class FoldMoments:
             if NEVER in self.parts:
                 self.whole = self.whole - self.parts[NEVER]
             return
-        apart = np.ones(vectors.shape[0], bool)
-        apart[rows] = False
+        is_unjudged = np.ones(vectors.shape[0], bool)
+        is_unjudged[rows] = False
         rng = make_rng(seed, "fit rows")
-        fit_rows = rng.choice(np.flatnonzero(apart), FIT_ROWS, replace=False)
+        fit_rows = rng.choice(np.flatnonzero(is_unjudged), FIT_ROWS, replace=False)
         self.whole = moments_of(vectors.taken(np.sort(fit_rows)), unit=unit)
         for fold, of_fold in self.parts.items():
             self.whole = self.whole if fold == NEVER else self.whole + of_fold
