@@ -60,9 +60,9 @@ class Judgement:
         """
         if self.metric is None:
             return None
-        own = [c for c in self.candidates if c.layer == layer]
-        told = [(c.method, c.dim, c.level, c.share, c.low, self.metric) for c in own]
-        return pd.DataFrame(told, columns=["method", "dim", "level", "share", "low", "metric"])
+        of_layer = [c for c in self.candidates if c.layer == layer]
+        rows = [(c.method, c.dim, c.level, c.share, c.low, self.metric) for c in of_layer]
+        return pd.DataFrame(rows, columns=["method", "dim", "level", "share", "low", "metric"])
 
     @property
     def transform(self) -> Transform | None:
@@ -77,12 +77,12 @@ class Judgement:
         if self.metric is not None:
             return []
         if self.answer is None:
-            said = (
+            sentence = (
                 f"No size below {self.full_dim} is expected to keep {100 * self.retain:g} "
                 "% of a task's score."
             )
         else:
-            said = (
+            sentence = (
                 f"{self.answer.dim} of {self.full_dim} dimensions ({self.answer.method}) "
                 "are expected to keep "
                 f"{100 * self.retain:g} % of a task's score: a prediction from their "
@@ -90,7 +90,7 @@ class Judgement:
                 "kept, by the rule that was nearest to what labels say of other embeddings."
             )
         methods = [self.answer.method] if self.answer else [c.method for c in self.candidates]
-        return [said, *read_measured().statement(list(dict.fromkeys(methods)), self.retain)]
+        return [sentence, *read_measured().statement(list(dict.fromkeys(methods)), self.retain)]
 
 
 def advise(
@@ -129,16 +129,16 @@ def advise(
     seen = _sample(layers[last], evidence, wanted.seed)
     samples = {layer: _checked(vectors, seen, unit) for layer, vectors in layers.items()}
     judged = fit_and_judge(layers, evidence, wanted, unit=unit)
-    found = _expected(judged.candidates, samples, wanted.seed)
+    candidates = _expected(judged.candidates, samples, wanted.seed)
     retain = TARGETS["retain"] if wanted.retain is None else wanted.retain
-    answer = smallest(found, full, last, retain, labelled=evidence is not None)
+    answer = smallest(candidates, full, last, retain, labelled=evidence is not None)
     if wanted.bytes is not None:
-        answer = most_kept(found, wanted.bytes)
+        answer = most_kept(candidates, wanted.bytes)
     deployment = None
     if answer is not None:
         deployment = _deployment(answer, judged, layers[answer.layer].take(seen[:CODED]), wanted)
     return Judgement(
-        tuple(found),
+        tuple(candidates),
         answer,
         full_dim=full,
         rows=judged.rows,
@@ -149,7 +149,7 @@ def advise(
         confidence=judged.confidence,
         ratio=participation_ratio(samples[last]),
         deployment=deployment,
-        notes=() if answer else (why_none(found, full, retain, evidence),),
+        notes=() if answer else (why_none(candidates, full, retain, evidence),),
     )
 
 
@@ -169,7 +169,7 @@ def _deployment(
 
 
 def _expected(
-    found: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     samples: Mapping[int | None, Block],
     seed: int,
 ) -> list[Candidate]:
@@ -180,27 +180,28 @@ def _expected(
     subtracting the mean reorders neighbours. Half of all dimensions, blindly, came nearer than
     either, as the statement says.
     """
-    whole = list(samples.values())[-1]
-    count = min(QUERIES, max(len(whole) // 5, 1))
-    asked = make_rng(seed, "neighbours").permutation(len(whole))[:count]
-    (places,) = _nearest(whole, [whole.shape[1]], asked)
+    full = list(samples.values())[-1]
+    count = min(QUERIES, max(len(full) // 5, 1))
+    query_rows = make_rng(seed, "neighbours").permutation(len(full))[:count]
+    (places,) = _nearest(full, [full.shape[1]], query_rows)
     reach: dict[tuple[int | None, str], dict[int, dict[str, Any]]] = {}
-    for c in found:
+    for c in candidates:
         # A turn changes no distance
         reach.setdefault((c.layer, c.method.removesuffix(TURNED)), {})[c.dim] = {}
-    for (layer, name), told in reach.items():
-        X, dims = samples[layer], list(told)
-        others = moments_of([np.delete(X, asked, axis=0)], unit=False)
+    for (layer, name), by_dim in reach.items():
+        X, dims = samples[layer], list(by_dim)
+        others = moments_of([np.delete(X, query_rows, axis=0)], unit=False)
         most = min(max(dims), most_dims(name, others))
         unseen = fit_transform_of(name, others, most, unit=False, seed=seed)
-        nearest = _nearest(unseen.apply(X), dims, asked)
-        kept = [float((ranks(places, each) < places.shape[1]).mean()) for each in nearest]
+        nearest = _nearest(unseen.apply(X), dims, query_rows)
+        ranked = [ranks(places, of_size) for of_size in nearest]
+        neighbours = [float((rank < places.shape[1]).mean()) for rank in ranked]
         predicted = predicted_similarity(X, dims, reducer=SPECTRA.get(name, name))
-        expected = read_measured().expected(name, np.array(predicted), np.array(kept))
-        for dim, *values in zip(dims, predicted, kept, expected, strict=True):
+        expected = read_measured().expected(name, np.array(predicted), np.array(neighbours))
+        for dim, *values in zip(dims, predicted, neighbours, expected, strict=True):
             names = ("predicted", "neighbours", "expected")
-            told[dim] = dict(zip(names, map(float, values), strict=True))
-    return [replace(c, **reach[c.layer, c.method.removesuffix(TURNED)][c.dim]) for c in found]
+            by_dim[dim] = dict(zip(names, map(float, values), strict=True))
+    return [replace(c, **reach[c.layer, c.method.removesuffix(TURNED)][c.dim]) for c in candidates]
 
 
 def _sample(vectors: Vectors, evidence: Evidence | None, seed: int) -> Rows:
@@ -222,12 +223,12 @@ def _checked(vectors: Vectors, rows: Rows, unit: bool) -> Block:
     return np.asarray(unit_rows(X), np.float32) if unit else X
 
 
-def _nearest(X: Array, sizes: Sequence[int], asked: Rows) -> list[Places]:
+def _nearest(X: Array, sizes: Sequence[int], query_rows: Rows) -> list[Places]:
     """The ten nearest of some rows, the row itself left out, by the first columns alone, at each
     size.
     """
     ways = [
         Deployment(unchanged(X.shape[1]).prefix(min(dim, X.shape[1])), "cosine") for dim in sizes
     ]
-    (found,) = searched(ways, X[asked], asked, [X], min(NEIGHBOURS, len(X) - 1), [len(X)])
+    (found,) = searched(ways, X[query_rows], query_rows, [X], min(NEIGHBOURS, len(X) - 1), [len(X)])
     return found.places

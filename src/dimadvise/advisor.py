@@ -150,8 +150,8 @@ class Check:
         return self.verdict == "broken"
 
     def __str__(self) -> str:
-        found = self.measured
-        said = {
+        interval = self.measured
+        sentence = {
             "holds": "The promise holds",
             "in doubt": "The promise is in doubt, missed by no more than chance does: measure more",
             "broken": "The promise is broken: advise anew on vectors as they are now",
@@ -160,7 +160,8 @@ class Check:
         if not math.isnan(self.tail):
             tail = f" {100 * self.tail:.1f} % of queries find less than half of their ten."
         return (
-            f"{said}. {self.what} {found.value:.3f} [{found.low:.3f}, {found.high:.3f}], promised "
+            f"{sentence}. {self.what} {interval.value:.3f} "
+            f"[{interval.low:.3f}, {interval.high:.3f}], promised "
             f"{self.promised:.3f}; {self.about}.{tail}"
         )
 
@@ -203,14 +204,14 @@ def advise(
         if twice:
             raise InputError(f"{' and '.join(twice)} beside a whole request: set it in the request")
         request.check()
-        given: tuple[Any, Any, Any] = (request.embeddings, request.queries, request.labels)
+        inputs: tuple[Any, Any, Any] = (request.embeddings, request.queries, request.labels)
     else:
-        known = [option.name for option in fields(Request) if option.name not in BESIDES]
-        request = _requested(options, known)
-        given = vectors, queries, labels
+        names = [option.name for option in fields(Request) if option.name not in BESIDES]
+        request = _requested(options, names)
+        inputs = vectors, queries, labels
     fewer = "or search fewer rows by --sample"
-    with unchanged(*given[:2]):
-        case = case_of(request, *given)
+    with unchanged(*inputs[:2]):
+        case = case_of(request, *inputs)
         with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
             return answered(request, case, started)
 
@@ -254,13 +255,13 @@ def check(
         return checked(deployment, note.get("promised", {}), case, request)
 
 
-def _requested(options: Mapping[str, Any], known: Sequence[str]) -> Request:
+def _requested(options: Mapping[str, Any], names: Sequence[str]) -> Request:
     """A request with some options, none of which would be dropped."""
-    given = {}
+    settings = {}
     for name, value in options.items():
-        one_of(name, known, "option")
-        given[name] = as_option(name, value)
-    request = Request(**given)
+        one_of(name, names, "option")
+        settings[name] = as_option(name, value)
+    request = Request(**settings)
     request.check()
     return request
 
@@ -272,16 +273,16 @@ def refuse_foreign(output: Path) -> None:
     from dimadvise.deploy import check_ours, read_sealed
     from repro.manifests import sha256
 
-    there = [name for name in WRITTEN if (output / name).exists()]
-    if not there:
+    existing = [name for name in WRITTEN if (output / name).exists()]
+    if not existing:
         return
     pages: list[str] = []
     with suppress(OSError, InputError, KeyError, TypeError):
         pages = list(read_sealed(output / WRITTEN[0])["page"])
     if not pages:
         raise InputError(
-            f"{output / there[0]} was written by no advice, or has changed since: move it away or "
-            "give another --output, nothing is overwritten"
+            f"{output / existing[0]} was written by no advice, or has changed since: move it away "
+            "or give another --output, nothing is overwritten"
         )
     page = output / WRITTEN[1]
     if page.exists() and sha256(page) not in pages:

@@ -68,15 +68,15 @@ def _score(
     request: Request,
 ) -> Check:
     if promised.get("metric") != evidence.metric:
-        kept = promised.get("metric", "recall@10")
+        metric = promised.get("metric", "recall@10")
         raise InputError(
-            f"the advice promised of {kept}, these labels tell of {evidence.metric}: give labels "
+            f"the advice promised of {metric}, these labels tell of {evidence.metric}: give labels "
             "of the kind that it was advised by, or none"
         )
     folds = evidence.folds(vectors, seed=request.seed)
     outcomes = evidence.outcomes(Stored(deployment, vectors), folds)
-    scores, kept = evidence.bounds(outcomes, folds, confidence=SURE)
-    share, low = float(kept.share[1]), float(kept.low[1])
+    scores, retention = evidence.bounds(outcomes, folds, confidence=SURE)
+    share, low = float(retention.share[1]), float(retention.low[1])
     return Check(
         f"share of the {evidence.metric} that is kept",
         float(promised["share"]),
@@ -90,17 +90,17 @@ def _recall(
     deployment: Deployment,
     promised: Mapping[str, Any],
     documents: Vectors,
-    asked: Vectors | None,
+    query_vectors: Vectors | None,
     request: Request,
 ) -> Check:
     if "recall@10" not in promised:
         raise InputError("the advice promises nothing of recall@10: advise anew")
-    *halves, _ = draw(documents, asked, make_rng(request.seed, "queries"))
+    *halves, _ = draw(documents, query_vectors, make_rng(request.seed, "queries"))
     queries = all_of(halves)  # Nothing is screened.
     n = documents.shape[0]
     corpus = make_rng(request.seed, "corpus").choice(n, min(n, request.sample), replace=False)
     check_differ(documents.take(np.sort(corpus)[:1000]), n)
-    if asked is not None:
+    if query_vectors is not None:
         queries = queries.found_in(documents, corpus)
     option = found_again(deployment, documents, corpus, queries)
     about = f"{len(queries.rows):,} queries among {len(corpus):,} of {n:,} rows"

@@ -65,19 +65,19 @@ def answered(request: Request, case: Case, started: float) -> Advice:
         started: when, by `time.perf_counter`.
     """
     task = Task(request, case)
-    what, _ = task.target
+    criterion, _ = task.target
     if request.store:
         check_store(request.store, task.similarity, request.levels)
     labelled = None
-    if case.evidence is not None or what == "retain":
+    if case.evidence is not None or criterion == "retain":
         labelled = _judged(task)
-    judging = labelled if what != "recall" else None
+    judging = labelled if criterion != "recall" else None
     chosen = None if judging is None else judging.answer
     layer = case.last_layer if chosen is None else chosen.layer
-    documents, asked = case.searched(layer)
-    found = survey(
+    documents, queries = case.searched(layer)
+    surveyed = survey(
         documents,
-        asked,
+        queries,
         replace(request, similarity=task.similarity),
         aim=task.target if judging is None else None,
         also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
@@ -85,12 +85,13 @@ def answered(request: Request, case: Case, started: float) -> Advice:
     )
     kind = case.versions[layer].kind  # Rows that were read are written out, and no longer tell it.
     full = number_bytes(kind) * documents.shape[1]
-    row, other, deployment = (
-        _by_recall(task, found, full) if judging is None else _by_labels(task, found, judging, full)
-    )
-    found.options["answer"] = found.options.index == row
-    notes = [*found.notes, *(labelled.notes if labelled is not None else ())]
-    notes += _unsure(task, found, documents.shape[0])
+    if judging is None:
+        row, other, deployment = _by_recall(task, surveyed, full)
+    else:
+        row, other, deployment = _by_labels(task, surveyed, judging, full)
+    surveyed.options["answer"] = surveyed.options.index == row
+    notes = [*surveyed.notes, *(labelled.notes if labelled is not None else ())]
+    notes += _unsure(task, surveyed, documents.shape[0])
     seconds = time.perf_counter() - started
     findings = Findings(
         source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
@@ -99,55 +100,55 @@ def answered(request: Request, case: Case, started: float) -> Advice:
         kind=kind,
         similarity=task.similarity,
         target=task.target,
-        options=found.options,
+        options=surveyed.options,
         notes=tuple(dict.fromkeys(notes)),
-        measured=(*found.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
+        measured=(*surveyed.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
         shares=None if labelled is None else labelled.shares_of(layer),
         metric=None if labelled is None else labelled.metric,
-        predicted=labelled.predicted if labelled is not None and what == "retain" else (),
+        predicted=labelled.predicted if labelled is not None and criterion == "retain" else (),
         other_row=other,
-        searched=found.corpus,
+        searched=surveyed.corpus,
         total=request.rows_total,
     )
     if deployment is None:
         return Advice(findings)
-    fitted_on = found.fitted if judging is None else judging.rows
-    note = _note(task, findings, found, {"layer": layer, "fitted_on": fitted_on})
+    fitted_on = surveyed.fitted if judging is None else judging.rows
+    note = _note(task, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
     pasted = paste(request.store, deployment, str(request.output)) if request.store else ""
     return Advice(findings, deployment, note, pasted)
 
 
-def _unsure(task: Task, found: Survey, rows: int) -> Iterator[str]:
+def _unsure(task: Task, surveyed: Survey, rows: int) -> Iterator[str]:
     """What so few queries, or rows, do not tell of a recall that is asked for."""
-    options, (what, amount) = found.options, task.target
-    if what != "recall":
+    options, (criterion, amount) = surveyed.options, task.target
+    if criterion != "recall":
         return
     least = float(options.loc[0, "low@10"])
     if least < amount:
         yield (
-            f"{found.queries:,} queries can prove a recall of {least:.3f} at most: "
+            f"{surveyed.queries:,} queries can prove a recall of {least:.3f} at most: "
             "give more, or ask for less."
         )
     if options.loc[options["rerank"] == task.request.depth, "expected@10"].isna().any():
-        yield unprojected(task.request.rows_total or rows, found.corpus)
+        yield unprojected(task.request.rows_total or rows, surveyed.corpus)
 
 
-def _by_recall(task: Task, found: Survey, full: int) -> Chosen:
+def _by_recall(task: Task, surveyed: Survey, full: int) -> Chosen:
     """What is chosen by recall, or for recall in some bytes."""
-    options, depth = found.options, task.request.depth
+    options, depth = surveyed.options, task.request.depth
     row = choose(options, *task.target, depth, full)
     other = choose(options, *task.target, 0 if depth else DEPTH, full)
     if row is None:
         return None, other, None
-    return row, other, replace(found.ways[options.loc[row, "way"]], rerank=depth)
+    return row, other, replace(surveyed.ways[options.loc[row, "way"]], rerank=depth)
 
 
-def _by_labels(task: Task, found: Survey, judging: Judgement, full: int) -> Chosen:
+def _by_labels(task: Task, surveyed: Survey, judging: Judgement, full: int) -> Chosen:
     """What labels chose; nothing is said of re-scoring, which they did not judge."""
-    chosen, options = judging.answer, found.options
+    chosen, options = judging.answer, surveyed.options
     if chosen is None or (chosen.bytes >= full and chosen.layer == task.case.last_layer):
         return None, None, None
-    is_chosen = (options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)
+    is_chosen = (options["way"] == len(surveyed.ways) - 1) & (options["rerank"] == 0)
     row = int(options.index[is_chosen][0])
     options.loc[row, ["dim", "bytes"]] = chosen.dim, chosen.bytes
     return row, None, judging.deployment
@@ -156,21 +157,21 @@ def _by_labels(task: Task, found: Survey, judging: Judgement, full: int) -> Chos
 def _note(
     task: Task,
     findings: Findings,
-    found: Survey,
+    surveyed: Survey,
     fit: dict[str, Any],
 ) -> dict[str, Any]:
     """What `reducer.json` says beside the map: what it was fitted on, and what is promised of the
     answer, for `check`: `recall` at least, or a `share` of a score.
     """
-    chosen, (what, amount) = findings.answer, findings.target
+    chosen, (criterion, amount) = findings.answer, findings.target
     recall = [float(chosen[f"{end}@10"]) for end in ("recall", "low", "high")]
     promised = {
         "recall@10": recall,
-        "recall": amount if what == "recall" else recall[1],
-        "corpus": found.corpus,
-        "queries": found.queries,
+        "recall": amount if criterion == "recall" else recall[1],
+        "corpus": surveyed.corpus,
+        "queries": surveyed.queries,
     }
-    if what == "retain" and findings.metric is not None:
+    if criterion == "retain" and findings.metric is not None:
         promised |= {"share": amount, "metric": findings.metric}
     note = {**fit, "source": task.case.source, **task.case.origin, "promised": promised}
     return {**note, "compared_by": "classifier"} if task.classifies else note
@@ -178,23 +179,24 @@ def _note(
 
 def _judged(task: Task) -> Judgement:
     """What labels say of every map, size and level; without labels, what is expected of maps."""
-    request, versions, (what, amount) = task.request, task.case.versions, task.target
+    request, versions, (criterion, amount) = task.request, task.case.versions, task.target
     last = versions[task.case.last_layer]
     plain = ["float16" if task.unit and number_bytes(last.kind) == 2 else "float32"]
     fewer = () if task.case.evidence is None else task.case.evidence.levels
     levels = [level for level in request.levels if level != PRODUCT] or [*plain, *fewer]
     dims = request.dims
     if request.store:
-        held = levels_of(request.store)
-        if not request.levels and "int8" not in held and "float16" in held:
+        store_levels = levels_of(request.store)
+        if not request.levels and "int8" not in store_levels and "float16" in store_levels:
             levels.append("float16")  # Loses least of what a store without a byte can save
-        levels = list(dict.fromkeys(level for level in levels if level in held)) or held
+        storable = dict.fromkeys(level for level in levels if level in store_levels)
+        levels = list(storable) or store_levels
         sizes = dims or default_sizes(last.shape[1])
         dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))
     judged_by = replace(
         request,
-        retain=amount if what == "retain" else None,
-        bytes=request.bytes if what == "bytes" else None,
+        retain=amount if criterion == "retain" else None,
+        bytes=request.bytes if criterion == "bytes" else None,
         methods=_nested(request.methods),
         levels=tuple(plain if task.case.evidence is None else levels),
         dims=dims,

@@ -73,8 +73,8 @@ def apply(
             "vectors of the same encoder"
         )
     if unread := source.vectors.unread_ids:
-        told = "does not hold a whole number or a text for each row of every file"
-        say(f"no ids are written: {unread!r} of {vectors} {told}")
+        reason = "does not hold a whole number or a text for each row of every file"
+        say(f"no ids are written: {unread!r} of {vectors} {reason}")
     weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
         "format": FORMAT,
@@ -128,20 +128,20 @@ def _write_shards(
     how many there are.
     """
     path_before, before = _manifest(output, plan)
-    known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
-    _refuse_foreign(output, known)
+    digests = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
+    _refuse_foreign(output, digests)
     shards, step = [], plan["rows_per_shard"]
     for number, start in enumerate(range(0, plan["rows"], step)):
         stop = min(start + step, plan["rows"])
         shards.append(Shard(f"part-{number:05d}.npy", start, stop))
-    kept = {}
+    entries = {}
     for shard in progress_bar(shards, show=bool(before), unit="shard", desc="checking"):
         entry = before.get(shard.name)
         if entry is not None and _is_current(entry, shard, source, output):
-            kept[shard.name] = entry
+            entries[shard.name] = entry
     source.check_unchanged()
-    current = {name for entry in kept.values() for name in entry["files"]}
-    stale = [output / name for name in sorted(set(known) - current) if (output / name).exists()]
+    current = {name for entry in entries.values() for name in entry["files"]}
+    stale = [output / name for name in sorted(set(digests) - current) if (output / name).exists()]
     if stale and path_before != str(source.path):
         raise InputError(
             f"{output} holds shards of {path_before}, and {len(stale)} of its files would be "
@@ -150,16 +150,16 @@ def _write_shards(
     _keep_map(advice, output, plan["advice"])
     for path in stale:
         path.unlink()
-    if before and kept != before:
-        _write_manifest(output, plan, kept)
-    if kept:
-        say(f"{len(kept)} of {len(shards)} shards are there")
+    if before and entries != before:
+        _write_manifest(output, plan, entries)
+    if entries:
+        say(f"{len(entries)} of {len(shards)} shards are there")
     if stale:
         were = "were" if len(stale) > 1 else "was"
         say(f"{_counted(len(stale), 'file')} {were} made from other rows: made again from these")
-    missing = [shard for shard in shards if shard.name not in kept]
+    missing = [shard for shard in shards if shard.name not in entries]
     for shard in progress_bar(missing, show=True, unit="shard"):
-        _write_shard(deployment, source, output, shard, plan, kept)
+        _write_shard(deployment, source, output, shard, plan, entries)
     return len(shards)
 
 
@@ -169,16 +169,16 @@ def _write_shard(
     output: Path,
     shard: Shard,
     plan: dict[str, Any],
-    kept: dict[str, Any],
+    entries: dict[str, Any],
 ) -> None:
     """Write the files of a shard, and the manifest of it beside those that are kept."""
     with ExitStack() as files:  # They get their names when it ends, and only if all is well.
         partial = files.enter_context(replacing(output / shard.name))
         digest = _write_codes(deployment, source, partial, shard)
         written = {shard.name: sha256(partial)}
-        if named := source.ids(shard):
+        if ids := source.ids(shard):
             partial = files.enter_context(replacing(output / shard.ids_name))
-            _write_ids(partial, named)
+            _write_ids(partial, ids)
             written[shard.ids_name] = sha256(partial)
         source.check_unchanged()
         made_from = {
@@ -187,8 +187,8 @@ def _write_shard(
             "sha256": digest,
         }
         rows = [shard.start, shard.stop]
-        kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
-        _write_manifest(output, plan, kept)
+        entries[shard.name] = {"rows": rows, "input": made_from, "files": written}
+        _write_manifest(output, plan, entries)
 
 
 def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
@@ -199,13 +199,13 @@ def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
     """
     for name in (*tensors, deploy.NOTE):
         content = (advice / name).read_bytes()
-        there = output / name
-        if there.exists() and regular_file(there).read_bytes() == content:
+        target = output / name
+        if target.exists() and regular_file(target).read_bytes() == content:
             continue
-        if there.exists():
+        if target.exists():
             wanted = "nothing is overwritten, give another output"
-            raise InputError(f"{there} is not the file of {advice}: {wanted}")
-        with replacing(there) as partial:
+            raise InputError(f"{target} is not the file of {advice}: {wanted}")
+        with replacing(target) as partial:
             partial.write_bytes(content)
 
 
@@ -219,13 +219,13 @@ def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         return "", {}
     try:
-        found = deploy.read_sealed(path)
-        path_before = str(found["input"]["path"])
-        shards = {name: _entry(entry) for name, entry in found["shards"].items()}
+        manifest = deploy.read_sealed(path)
+        path_before = str(manifest["input"]["path"])
+        shards = {name: _entry(entry) for name, entry in manifest["shards"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         wanted = "nothing is overwritten, give another output"
         raise InputError(f"{path} is not ours ({error}): {wanted}") from error
-    differing = [name for name in AGREEING if found.get(name) != plan[name]]
+    differing = [name for name in AGREEING if manifest.get(name) != plan[name]]
     if differing:
         raise InputError(
             f"{output} holds shards of another run, which differs in "
@@ -245,18 +245,18 @@ def _entry(entry: Any) -> dict[str, Any]:
 
 
 def _write_manifest(output: Path, plan: dict[str, Any], shards: dict[str, Any]) -> None:
-    said = sealed({**plan, "shards": dict(sorted(shards.items()))})
-    write_text(output / MANIFEST, json.dumps(said, indent=1))
+    manifest = sealed({**plan, "shards": dict(sorted(shards.items()))})
+    write_text(output / MANIFEST, json.dumps(manifest, indent=1))
 
 
-def _refuse_foreign(output: Path, known: dict[str, str]) -> None:
+def _refuse_foreign(output: Path, digests: dict[str, str]) -> None:
     """Refuse to go on where a file of a shard's name is not the one whose digest is known."""
     for path in sorted(output.iterdir()):
         if not OURS.fullmatch(path.name):
             continue
-        if path.name not in known:
+        if path.name not in digests:
             raise InputError(f"{path} is not ours: nothing is overwritten, give another output")
-        if not path.is_file() or sha256(path) != known[path.name]:
+        if not path.is_file() or sha256(path) != digests[path.name]:
             wanted = "remove it, and it is made again"
             raise InputError(f"{path} has changed since it was written: {wanted}")
 

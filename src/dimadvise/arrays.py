@@ -85,10 +85,10 @@ def open_npz(path: Path, column: str) -> Vectors:
             }
             id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
             ids = arrays[id_column].tolist() if id_column else ()
-    found = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
+    matrix = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
     if not id_column:
-        found.unread_ids = naming([name for name in arrays.files if name != array])
-    return found
+        matrix.unread_ids = naming([name for name in arrays.files if name != array])
+    return matrix
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
@@ -118,8 +118,8 @@ def _numpy_damage_told(path: Path) -> Iterator[None]:
     except Exception as error:
         if "object" in str(error).lower() and path.stat().st_size:
             raise NoMatrixError(f"{path} {OBJECTS}") from None
-        what = f"is not a whole {path.suffix.lower()} file ({error})"
-        raise InputError(f"{path} {what}: numpy.save or savez writes one") from None
+        damage = f"is not a whole {path.suffix.lower()} file ({error})"
+        raise InputError(f"{path} {damage}: numpy.save or savez writes one") from None
 
 
 def open_safetensors(path: Path, column: str) -> Vectors:
@@ -129,8 +129,8 @@ def open_safetensors(path: Path, column: str) -> Vectors:
         # their shapes need, and lie one behind the other from the header to the end of the file.
         with memory_explained(f"read {path}"), safe_open(path, "numpy") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            kinds = {name: each.get_dtype() for name, each in slices.items()}
-            shapes = {name: each.get_shape() for name, each in slices.items()}
+            kinds = {name: of_tensor.get_dtype() for name, of_tensor in slices.items()}
+            shapes = {name: of_tensor.get_shape() for name, of_tensor in slices.items()}
     except SafetensorError as error:
         raise InputError(
             f"{path} is not a whole safetensors file ({error}): write it again"

@@ -78,15 +78,15 @@ def spearman_influence(outcomes: Array, gold: Array) -> Influence:
     An item counts by its own ranks and by those that it lifts: all above it, in either order.
     """
     G, above_gold = _ranks(gold)
-    found = [_correlation(*_ranks(x), G, above_gold) for x in outcomes]
+    influences = [_correlation(*_ranks(x), G, above_gold) for x in outcomes]
     return Influence(
-        np.array([score for score, _ in found]),
-        np.stack([values for _, values in found]),
+        np.array([score for score, _ in influences]),
+        np.stack([values for _, values in influences]),
     )
 
 
 def share_bounds(
-    found: Influence,
+    influence: Influence,
     links: Any,
     *,
     confidence: float,
@@ -96,7 +96,7 @@ def share_bounds(
     can be given.
 
     Args:
-        found: scores and influence values; the first is the reference.
+        influence: scores and influence values; the first is the reference.
         links: rows that each item rests on (n, k), the same number for the same row.
         confidence: of each bound.
         wider: by how much standard deviations exceed what the items account for.
@@ -104,7 +104,7 @@ def share_bounds(
     Raises:
         NoShareError: if the reference may be zero or less: 0 lies in its 95 % interval.
     """
-    scores, values = found
+    scores, values = influence
     n, base = values.shape[1], float(scores[0])
     spreads = [wider**2 * spread for spread in _covariances(values, np.asarray(links))]
     variance = max(max(float(spread[0, 0]), 0.0) for spread in spreads)
@@ -142,16 +142,16 @@ def _covariances(values: Floats, links: NDArray[Any]) -> list[Floats]:
     do.
     """
     n = values.shape[1]
-    own = values @ values.T / (n * (n - 1))
+    of_items = values @ values.T / (n * (n - 1))
     numbers = np.unique(links, return_inverse=True)[1].reshape(len(links), -1)  # (n, k)
     items = np.repeat(np.arange(n), numbers.shape[1])
-    at = csr_matrix((np.ones(numbers.size), (items, numbers.ravel())))
-    at.data[:] = 1  # An item of one row twice rests on one row
-    if at.sum(0).max() < 2:
-        return [own]
-    of_rows = np.asarray(at.T @ values.T).T  # (P, rows)
-    counted = np.asarray(at.sum(1)).ravel() - 1  # An item meets itself in each of its rows
-    return [own, (of_rows @ of_rows.T - (values * counted) @ values.T) / (n * (n - 1))]
+    incidence = csr_matrix((np.ones(numbers.size), (items, numbers.ravel())))
+    incidence.data[:] = 1  # An item of one row twice rests on one row
+    if incidence.sum(0).max() < 2:
+        return [of_items]
+    of_rows = np.asarray(incidence.T @ values.T).T  # (P, rows)
+    counted = np.asarray(incidence.sum(1)).ravel() - 1  # An item meets itself in each of its rows
+    return [of_items, (of_rows @ of_rows.T - (values * counted) @ values.T) / (n * (n - 1))]
 
 
 def _fieller(scores: Floats, spread: Floats, reach: float) -> Floats:

@@ -40,7 +40,7 @@ class Candidate:
 
 
 def smallest(
-    found: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     full: int,
     last: int | None,
     retain: float,
@@ -54,7 +54,7 @@ def smallest(
     that no answer is dominated: whatever passed has more bytes, or as many and keeps no more.
     """
     walks: dict[Any, list[Candidate]] = {}
-    for c in found:
+    for c in candidates:
         walks.setdefault((c.layer, c.method, c.level), []).append(c)
     passed: list[Candidate] = []
     for walk in walks.values():
@@ -67,9 +67,9 @@ def smallest(
     return best if best.bytes < 4 * full or best.layer != last else None
 
 
-def most_kept(found: Sequence[Candidate], budget: float) -> Candidate | None:
+def most_kept(candidates: Sequence[Candidate], budget: float) -> Candidate | None:
     """What surely keeps most in so many bytes; of as much the fewest bytes."""
-    fitting = [c for c in found if c.bytes <= budget and not math.isnan(c.low)]
+    fitting = [c for c in candidates if c.bytes <= budget and not math.isnan(c.low)]
     return max(fitting, key=lambda c: (c.low, -c.bytes), default=None)
 
 
@@ -78,13 +78,13 @@ def _bound(candidate: Candidate, labelled: bool) -> float:
 
 
 def why_none(
-    found: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     full: int,
     retain: float,
     evidence: Evidence | None,
 ) -> str:
     """Why nothing below the full size passes, and what would help."""
-    below = [c for c in found if c.bytes < 4 * full]
+    below = [c for c in candidates if c.bytes < 4 * full]
     if evidence is None:
         if not below:
             return f"no size below {full} was tried"

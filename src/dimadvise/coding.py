@@ -65,9 +65,9 @@ class Deployment:
         elif one_of(self.level, list(BITS), "level") not in FLOATS:
             book = self.codebook
             if book is None or (book.level, book.dim) != (self.level, dim):
-                found = "none" if book is None else f"{book.level} of {book.dim}"
+                description = "none" if book is None else f"{book.level} of {book.dim}"
                 raise InputError(
-                    f"{self.level} of {dim} dims needs such a codebook; there is {found}"
+                    f"{self.level} of {dim} dims needs such a codebook; there is {description}"
                 )
 
     @property
@@ -155,8 +155,8 @@ def centroid_shape(level: str, dim: int) -> tuple[int, int, int] | None:
     for kind in (LLOYD, PRODUCT):
         count = level.removeprefix(kind)
         if level.startswith(kind) and count.isdecimal():
-            parts = dim if kind == LLOYD else int(count)
-            return parts, 2 ** int(count) if kind == LLOYD else 256, dim // parts
+            n_parts = dim if kind == LLOYD else int(count)
+            return n_parts, 2 ** int(count) if kind == LLOYD else 256, dim // n_parts
     return None
 
 
@@ -174,12 +174,12 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     """
     if centroids.shape[2] == 1:
         return _nearest_values(Y, centroids[:, :, 0])
-    parts = Y.reshape(len(Y), len(centroids), -1)
-    codes = np.empty(parts.shape[:2], np.uint8)
+    rows_by_part = Y.reshape(len(Y), len(centroids), -1)
+    codes = np.empty(rows_by_part.shape[:2], np.uint8)
     halves = (centroids**2).sum(2) / 2  # (parts, values)
     for start in range(0, len(Y), CACHED):
-        for m, each in enumerate(centroids):
-            near = parts[start : start + CACHED, m] @ each.T
+        for m, of_part in enumerate(centroids):
+            near = rows_by_part[start : start + CACHED, m] @ of_part.T
             near -= halves[m]
             codes[start : start + CACHED, m] = near.argmax(1)
     return codes
@@ -204,15 +204,15 @@ def _nearest_values(Y: Vectors, values: Vectors) -> NDArray[np.uint8]:
         np.clip(place, 0, cells - 1, out=place)
         return place.astype(np.intp) + cells * np.arange(dim)
 
-    held = np.bincount(cells_of(middles.T).ravel(), minlength=dim * cells).reshape(dim, cells)
+    per_cell = np.bincount(cells_of(middles.T).ravel(), minlength=dim * cells).reshape(dim, cells)
     firsts = count * np.arange(dim, dtype=np.int32)
-    below = (firsts[:, None] + held.cumsum(1) - held).astype(np.int32).ravel()
+    below = (firsts[:, None] + per_cell.cumsum(1) - per_cell).astype(np.int32).ravel()
     ahead = np.concatenate([middles, np.full((dim, 1), np.inf, np.float32)], axis=1).ravel()
     numbers = np.empty(Y.shape, np.uint8)
     for start in range(0, len(Y), CACHED):
         rows = Y[start : start + CACHED]
         passed = below.take(cells_of(rows))
-        for _ in range(held.max()):
+        for _ in range(per_cell.max()):
             passed += rows > ahead.take(passed)
         numbers[start : start + CACHED] = passed - firsts
     return numbers
@@ -220,11 +220,11 @@ def _nearest_values(Y: Vectors, values: Vectors) -> NDArray[np.uint8]:
 
 def packed(numbers: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Numbers (n, parts) of so many bits each, as bytes with zeros at the end."""
-    each = np.unpackbits(numbers[:, :, None], axis=2)[:, :, 8 - bits :]
-    return np.packbits(each.reshape(len(numbers), -1), axis=1)
+    bit_rows = np.unpackbits(numbers[:, :, None], axis=2)[:, :, 8 - bits :]
+    return np.packbits(bit_rows.reshape(len(numbers), -1), axis=1)
 
 
-def unpacked(codes: Codes, parts: int, bits: int) -> NDArray[np.uint8]:
+def unpacked(codes: Codes, n_parts: int, bits: int) -> NDArray[np.uint8]:
     """The numbers (n, parts) that were `packed`."""
-    each = np.unpackbits(codes, axis=1, count=parts * bits).reshape(len(codes), parts, bits)
-    return np.asarray(np.packbits(each, axis=2)[:, :, 0] >> (8 - bits), np.uint8)
+    bit_rows = np.unpackbits(codes, axis=1, count=n_parts * bits).reshape(len(codes), n_parts, bits)
+    return np.asarray(np.packbits(bit_rows, axis=2)[:, :, 0] >> (8 - bits), np.uint8)

@@ -26,21 +26,21 @@ def naming(columns: Sequence[str]) -> str:
 def chosen(
     column: str,
     fitting: Sequence[str],
-    there: Sequence[str],
+    columns: Sequence[str],
     where: str,
-    what: str,
+    expected: str,
     hint: str = "",
 ) -> str:
     """The column named, or the only one that fits; a message of another ends with the hint."""
-    listed = ", ".join(there[:LISTED])
-    if len(there) > LISTED:
-        listed += f" and {len(there) - LISTED} more"
+    listed = ", ".join(columns[:LISTED])
+    if len(columns) > LISTED:
+        listed += f" and {len(columns) - LISTED} more"
     if column and column not in fitting:
-        raise NoMatrixError(f"{where}: {column!r} is not {what}; there are {listed}{hint}")
+        raise NoMatrixError(f"{where}: {column!r} is not {expected}; there are {listed}{hint}")
     if not fitting:
-        raise NoMatrixError(f"{where}: none of {listed} is {what}{hint}")
+        raise NoMatrixError(f"{where}: none of {listed} is {expected}{hint}")
     if not column and len(fitting) > 1:
-        raise InputError(f"{where}: {', '.join(fitting)} are each {what}: name one by --column")
+        raise InputError(f"{where}: {', '.join(fitting)} are each {expected}: name one by --column")
     return column or fitting[0]
 
 

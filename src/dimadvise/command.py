@@ -28,10 +28,10 @@ def advise(request: Request) -> int:
     With graded pairs, labels or relevant documents, also the share of their score that is kept,
     with a lower bound.
     """
-    output, given = request.output, request.embeddings
+    output, embeddings = request.output, request.embeddings
     refuse_foreign(writable_folder(output))
-    if given and given.is_dir() and output.is_dir() and given.samefile(output):
-        raise InputError(f"the output {given} is the input: expected another folder")
+    if embeddings and embeddings.is_dir() and output.is_dir() and embeddings.samefile(output):
+        raise InputError(f"the output {embeddings} is the input: expected another folder")
     advice = advisor.advise(request)
     replaced = (output / "reducer.json").exists()
     report, *written = advice.save(output)
@@ -98,7 +98,7 @@ def check(request: Recheck) -> int:
     else recall@10.
     """
     options = {name: getattr(request, name) for name in advisor.CHECKED}
-    given = request.advice, request.vectors, request.queries, request.labels
-    found = advisor.check(*given, **options)
-    say(str(found))
-    return 1 if found.broken else 0
+    arguments = request.advice, request.vectors, request.queries, request.labels
+    outcome = advisor.check(*arguments, **options)
+    say(str(outcome))
+    return 1 if outcome.broken else 0

@@ -54,7 +54,7 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
         codes = {"centroids": deployment.centroids}
     elif deployment.codebook is not None and deployment.level not in FLOATS:
         codes = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias",
         "input_dim": len(transform.matrix),
         "dim": transform.dim,
@@ -76,14 +76,14 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
             if not tensors:
                 continue
             partial = files.enter_context(replacing(folder / name))
-            plain = {part: np.ascontiguousarray(each, np.float32) for part, each in tensors.items()}
+            plain = {key: np.ascontiguousarray(X, np.float32) for key, X in tensors.items()}
             save_file(plain, partial)
-            said[TENSORS[name]] = sha256(partial)
+            content[TENSORS[name]] = sha256(partial)
         # Whenever this is stopped, each file of tensors is the one that the note tells the digest
         # of.
         for name in TENSORS:
             (folder / name).unlink(missing_ok=True)
-        write_text(folder / NOTE, json.dumps(sealed(said | note), indent=1, ensure_ascii=False))
+        write_text(folder / NOTE, json.dumps(sealed(content | note), indent=1, ensure_ascii=False))
     return [folder / name for name in (WEIGHTS, NOTE, *([CODES] if codes else []))]
 
 
@@ -184,12 +184,12 @@ def read_sealed(path: Path) -> dict[str, Any]:
 def _tensors(path: Path, digest: Any) -> dict[str, Vectors]:
     """What a file beside the note holds, which must be the bytes of that digest."""
     if not path.is_file() or sha256(path) != digest:
-        found = (
+        reason = (
             f"has changed since it was written, or belongs to another {NOTE}"
             if path.is_file()
             else "is missing"
         )
-        raise InputError(f"{path} {found}: advise anew, or copy the whole folder again")
+        raise InputError(f"{path} {reason}: advise anew, or copy the whole folder again")
     try:
         return dict(load_file(path))
     except SafetensorError as error:

@@ -86,10 +86,10 @@ class Evidence(ABC):
         lower bounds.
         """
 
-    def _check_items(self, items: int, what: str) -> None:
+    def _check_items(self, items: int, noun: str) -> None:
         if items < FEWEST:
             raise InputError(
-                f"{items} {what}: at least {FEWEST} are needed before an interval means "
+                f"{items} {noun}: at least {FEWEST} are needed before an interval means "
                 "anything, and several "
                 "hundred to tell a loss of one per cent; without labels the advice is a prediction"
             )
@@ -139,14 +139,15 @@ class Pairs(Evidence):
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """Cosines (sizes, pairs)."""
         placed = self._placed(folds)
-        found = np.empty((len(shortened.sizes), self.items))
+        cosines = np.empty((len(shortened.sizes), self.items))
         for code in np.unique(placed, axis=0):
-            own = (placed == code).all(axis=1)
+            in_split = (placed == code).all(axis=1)
             split = tuple(np.unique(code).tolist())
-            sides = [shortened.at_sizes(side[own], split) for side in (self.first, self.second)]
+            rows = self.first[in_split], self.second[in_split]
+            sides = [shortened.at_sizes(side, split) for side in rows]
             for place, (first, second) in enumerate(zip(*sides, strict=True)):
-                found[place, own] = prefix_cosines(first, second, [first.shape[1]])[0]
-        return found
+                cosines[place, in_split] = prefix_cosines(first, second, [first.shape[1]])[0]
+        return cosines
 
     def bounds(
         self,
@@ -159,9 +160,9 @@ class Pairs(Evidence):
         if (outcomes[0] == outcomes[0, 0]).all():
             alike = f"all {self.items} pairs have the cosine {outcomes[0, 0]:.4g}"
             raise InputError(f"{alike}: nothing to rank by, so give other pairs")
-        found = spearman_influence(outcomes, self.grades)
+        influence = spearman_influence(outcomes, self.grades)
         links = folds.same_of(np.stack([self.first, self.second], axis=1))
-        return found.scores, share_bounds(found, links, confidence=confidence)
+        return influence.scores, share_bounds(influence, links, confidence=confidence)
 
     def _placed(self, folds: Folds) -> Rows:
         """The folds of both rows of each pair, ascending (pairs, 2)."""
@@ -213,8 +214,8 @@ class Classes(Evidence):
                 if 2 * size <= chosen_at:
                     chosen_at, penalty = size, self._penalty(scaled, fold, judged)
                 learnt = (fold != judged)[None]
-                told = self._right(scaled, learnt, np.array([penalty]))
-                right[place, fold == judged] = told[0, fold == judged]
+                is_right = self._right(scaled, learnt, np.array([penalty]))
+                right[place, fold == judged] = is_right[0, fold == judged]
         return right
 
     def bounds(
@@ -236,8 +237,9 @@ class Classes(Evidence):
         learnt = np.stack([(fold != judged) & (fold != f) for f in inner])
         members = np.repeat(learnt, len(PENALTIES), axis=0)
         tried = self._right(X, members, np.tile(PENALTIES, len(inner)))
-        each = tried.reshape(len(inner), len(PENALTIES), -1)
-        right = [of_fold[:, fold == f].sum(axis=1) for of_fold, f in zip(each, inner, strict=True)]
+        by_fold = tried.reshape(len(inner), len(PENALTIES), -1)
+        tried_on = zip(by_fold, inner, strict=True)
+        right = [of_fold[:, fold == f].sum(axis=1) for of_fold, f in tried_on]
         served = np.sum(right, axis=0)
         return float(PENALTIES[int(np.argmax(served))])
 
@@ -279,9 +281,9 @@ class Search(Evidence):
 
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """nDCG@10 of each query that has a relevant document (sizes, queries)."""
-        asked = shortened.at_sizes(self.queries, asked=True)
+        queries = shortened.at_sizes(self.queries, asked=True)
         stored = shortened.at_sizes(self.documents)
-        sides = zip(asked, stored, strict=True)
+        sides = zip(queries, stored, strict=True)
         return np.stack([retrieve(Q, C, self.qrels).ndcg(10) for Q, C in sides])
 
     def bounds(
@@ -308,10 +310,10 @@ def _mean_bounds(
     confidence: float,
     wider: float = 1,
 ) -> tuple[Array, Retention]:
-    found: Influence = mean_influence(outcomes)
-    kept = share_bounds(found, links[:, None], confidence=confidence, wider=wider)
+    influence: Influence = mean_influence(outcomes)
+    retention = share_bounds(influence, links[:, None], confidence=confidence, wider=wider)
     # Items of equal rows prove no more than one does
     group = np.unique(links, return_inverse=True)[1]
-    apart = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
-    proven = unchanged_bounds(apart, confidence=confidence)
-    return found.scores, Retention(kept.share, np.minimum(kept.low, proven))
+    by_group = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
+    proven = unchanged_bounds(by_group, confidence=confidence)
+    return influence.scores, Retention(retention.share, np.minimum(retention.low, proven))

@@ -51,16 +51,16 @@ def worth_a_choice(options: pd.DataFrame) -> pd.DataFrame:
     and the answer.
     """
     chosen = set(options.index[options["answer"]])
-    for _, own in options[options["front"]].groupby("rerank"):
-        passing = (own[own["low@10"] >= step] for step in STEPS)
-        chosen |= {part["bytes"].idxmin() for part in passing if len(part)}
+    for _, of_depth in options[options["front"]].groupby("rerank"):
+        passing = (of_depth[of_depth["low@10"] >= step] for step in STEPS)
+        chosen |= {rows["bytes"].idxmin() for rows in passing if len(rows)}
     return options.loc[sorted(chosen)]
 
 
 def share_table(shares: pd.DataFrame) -> pd.DataFrame:
     """Shares of the score for a reader, largest sizes first."""
     rows = shares.sort_values(["dim", "method"], ascending=[False, True], kind="stable")
-    told = [
+    percentages = [
         ["–" if np.isnan(x) else f"{100 * x:.1f} %" for x in rows[name]]
         for name in ("share", "low")
     ]
@@ -69,38 +69,39 @@ def share_table(shares: pd.DataFrame) -> pd.DataFrame:
             "dims": rows["dim"].astype(str),
             "method": rows["method"],
             "level": rows["level"],
-            "score kept": told[0],
-            "lower bound": told[1],
+            "score kept": percentages[0],
+            "lower bound": percentages[1],
         }
     )
 
 
 @styled()
-def draw_options(found: Findings) -> Drawing:
+def draw_options(findings: Findings) -> Drawing:
     """Recall@10 against bytes a vector: of each level the best method at each size; without
     re-ranking, and with.
     """
-    options, chosen = found.options, found.answer
+    options, chosen = findings.options, findings.answer
     depths = sorted(set(options["rerank"]))
     with_full = int(chosen["rerank"]) if chosen is not None and chosen["rerank"] else depths[-1]
     shown = sorted({depths[0], with_full})
-    there = {family_of(level) for level in options["level"]}
-    families = [family for family in (*MENU[:-1], "product codes") if family in there]
+    tried = {family_of(level) for level in options["level"]}
+    families = [family for family in (*MENU[:-1], "product codes") if family in tried]
     figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
     for panel, depth in zip(axes, shown, strict=True):
-        own = options[options["rerank"] == depth]
+        of_depth = options[options["rerank"] == depth]
         for family, style in looks(families).items():
-            part = own[own["level"].map(family_of) == family]
-            best = part.loc[part.groupby("bytes")["recall@10"].idxmax()].sort_values("bytes")
+            of_family = of_depth[of_depth["level"].map(family_of) == family]
+            most = of_family.groupby("bytes")["recall@10"].idxmax()
+            best = of_family.loc[most].sort_values("bytes")
             band = best["low@10"], best["high@10"]
             _draw_line(panel, best["bytes"], best["recall@10"], band, style)
         if chosen is not None and chosen["rerank"] == depth:
             ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "color": GREY}
             panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", **ring)
-        what, wanted = found.target
-        if what != "retain":
-            across = panel.axhline if what == "recall" else panel.axvline
-            across(wanted, **DOTTED)
+        criterion, amount = findings.target
+        if criterion != "retain":
+            across = panel.axhline if criterion == "recall" else panel.axvline
+            across(amount, **DOTTED)
         panel.set_title(
             f"first {10 * depth} re-ranked" if depth else "without re-ranking",
             loc="left",

@@ -105,14 +105,15 @@ class Vectors(ABC):
         """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D)
         float32.
         """
-        asked, place = np.unique(np.asarray(rows, np.int64), return_inverse=True)
-        if not len(asked):
+        distinct, place = np.unique(np.asarray(rows, np.int64), return_inverse=True)
+        if not len(distinct):
             return np.empty((0, self.shape[1]), np.float32)
-        if not 0 <= asked[0] <= asked[-1] < self.shape[0]:
+        if not 0 <= distinct[0] <= distinct[-1] < self.shape[0]:
             raise InputError(
-                f"rows {asked[0]} to {asked[-1]} of {self.name}: expected 0 to {self.shape[0] - 1}"
+                f"rows {distinct[0]} to {distinct[-1]} of {self.name}: expected 0 to "
+                f"{self.shape[0] - 1}"
             )
-        return self._checked(self._take(asked), asked)[place]
+        return self._checked(self._take(distinct), distinct)[place]
 
     def blocks(self, rows_per_block: int | None = None, start: int = 0) -> Iterator[Block]:
         """The rows from `start` on in their order, as blocks (b, D) float32, of which any may be
@@ -200,8 +201,8 @@ class Matrix(Vectors):
         return list(self.named[start:stop])
 
     def _take(self, rows: Rows) -> Any:
-        whole = rows[-1] - rows[0] + 1 == len(rows)  # A view where it can be one
-        return self.X[rows[0] : rows[-1] + 1] if whole else self.X[rows]
+        is_contiguous = rows[-1] - rows[0] + 1 == len(rows)  # A view where it can be one
+        return self.X[rows[0] : rows[-1] + 1] if is_contiguous else self.X[rows]
 
 
 class Records(Vectors):
@@ -237,20 +238,20 @@ class Records(Vectors):
         records = np.empty(len(rows), self.record)
         # Rows that lie near one another are read at once, with what is between them.
         step = max(1, GAP // self.record.itemsize)
-        apart = (np.diff(rows) > step) | (np.diff(rows // (STRETCH * step)) > 0)
-        ends = [*(np.flatnonzero(apart) + 1).tolist(), len(rows)]
+        is_gap = (np.diff(rows) > step) | (np.diff(rows // (STRETCH * step)) > 0)
+        ends = [*(np.flatnonzero(is_gap) + 1).tolist(), len(rows)]
         with self.path.open("rb", buffering=0) as file:
             for start, end in zip([0, *ends], ends, strict=False):
                 first = int(rows[start])
                 file.seek(self.offset + first * self.record.itemsize)
-                found = np.fromfile(file, self.record, int(rows[end - 1]) + 1 - first)
-                is_cut = first + len(found) <= rows[end - 1]
-                if is_cut or (found["lead"] != self.shape[1]).any():
+                stretch = np.fromfile(file, self.record, int(rows[end - 1]) + 1 - first)
+                is_cut = first + len(stretch) <= rows[end - 1]
+                if is_cut or (stretch["lead"] != self.shape[1]).any():
                     wrong = "is cut short" if is_cut else f"has not the length {self.shape[1]}"
                     raise InputError(
                         f"{self.path}: a row from {first} on {wrong}: write the file again"
                     )
-                records[start:end] = found[rows[start:end] - first]
+                records[start:end] = stretch[rows[start:end] - first]
         numbers = records["row"]
         if self.kind == "bfloat16":  # The upper half of a float32
             return (numbers.astype(np.uint32) << 16).view(np.float32)

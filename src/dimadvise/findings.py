@@ -68,8 +68,8 @@ class Findings:
     @property
     def other_is_unknown(self) -> bool:
         """Whether labels chose, or what is expected of them, which tell nothing of re-scoring."""
-        what, _ = self.target
-        return what == "retain" or (what == "bytes" and self.metric is not None)
+        criterion, _ = self.target
+        return criterion == "retain" or (criterion == "bytes" and self.metric is not None)
 
     @property
     def answer(self) -> Any:
@@ -88,49 +88,49 @@ def number_bytes(kind: str) -> int:
     count as float32.
     """
     return max(
-        {"bfloat16": 2, "JSON numbers": 4}.get(one) or np.dtype(one).itemsize
-        for one in kind.split(" and ")
+        {"bfloat16": 2, "JSON numbers": 4}.get(dtype) or np.dtype(dtype).itemsize
+        for dtype in kind.split(" and ")
     )
 
 
-def headline(found: Findings) -> str:
+def headline(findings: Findings) -> str:
     """The recommendation in a sentence or two."""
-    return sentence(found, found.answer)
+    return sentence(findings, findings.answer)
 
 
-def sentence(found: Findings, chosen: Any) -> str:
+def sentence(findings: Findings, chosen: Any) -> str:
     """An option that is recommended, in a sentence or two; None keeps all as it is."""
-    what, wanted = found.target
+    criterion, amount = findings.target
     if chosen is None:
-        asked = {
-            "recall": f"is sure to have a recall@10 of {wanted:g}",
-            "retain": f"is sure to keep {100 * wanted:g} % of the score",
-            "bytes": f"fits into {wanted:,.0f} bytes a vector",
-        }[what]
-        return f"Keep the vectors as they are: nothing smaller that was tried {asked}."
-    before = f"{chosen['bytes']:,} bytes a vector instead of {found.full_bytes:,}"
-    said = f"Store {in_words(chosen, found.full_dim)}: {before}. "
-    share = _share_of(found, chosen)
-    if what != "recall" and share is not None:
+        condition = {
+            "recall": f"is sure to have a recall@10 of {amount:g}",
+            "retain": f"is sure to keep {100 * amount:g} % of the score",
+            "bytes": f"fits into {amount:,.0f} bytes a vector",
+        }[criterion]
+        return f"Keep the vectors as they are: nothing smaller that was tried {condition}."
+    before = f"{chosen['bytes']:,} bytes a vector instead of {findings.full_bytes:,}"
+    opening = f"Store {in_words(chosen, findings.full_dim)}: {before}. "
+    share = _share_of(findings, chosen)
+    if criterion != "recall" and share is not None:
         # Of its own bound, for which it was picked, less can be said than of what was asked for
         bound = ""
-        if what == "retain" and not np.isnan(share["low"]):
-            bound = f", with 95 % confidence at least {100 * wanted:g} %"
-        return f"{said}This keeps {100 * share['share']:.1f} % of the {found.metric}{bound}."
+        if criterion == "retain" and not np.isnan(share["low"]):
+            bound = f", with 95 % confidence at least {100 * amount:g} %"
+        return f"{opening}This keeps {100 * share['share']:.1f} % of the {findings.metric}{bound}."
     ranked = (
         f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
         if chosen["rerank"]
         else ""
     )
     recall, among = chosen["recall@10"], ""
-    told = f"recall@10 {interval_words(chosen)}"
-    rows = found.total or found.rows
-    if found.searched and rows > found.searched and not np.isnan(chosen["expected@10"]):
+    recall_words = f"recall@10 {interval_words(chosen)}"
+    rows = findings.total or findings.rows
+    if findings.searched and rows > findings.searched and not np.isnan(chosen["expected@10"]):
         recall, among = chosen["expected@10"], f" among {rows:,}"
-        told = f"recall@10 {recall:.3f}, projected from {interval_words(chosen)} measured"
-        told += f" among {found.searched:,}"
+        recall_words = f"recall@10 {recall:.3f}, projected from {interval_words(chosen)} measured"
+        recall_words += f" among {findings.searched:,}"
     near = f"{10 * recall:.2g} of the ten nearest neighbours are found{among}"
-    return f"{said}{near} ({told}){ranked}."
+    return f"{opening}{near} ({recall_words}){ranked}."
 
 
 def in_words(option: Any, full_dim: int) -> str:
@@ -143,58 +143,60 @@ def in_words(option: Any, full_dim: int) -> str:
     return f"{which} as {family_of(option['level'])}"
 
 
-def explanation(found: Findings) -> list[str]:
+def explanation(findings: Findings) -> list[str]:
     """The recommendation, and sentence by sentence what stands behind it: what it saves, what is
     odd, how it was measured.
     """
-    return [headline(found), *consequences(found), *found.predicted, *found.notes, *found.measured]
+    reasons = [*findings.predicted, *findings.notes, *findings.measured]
+    return [headline(findings), *consequences(findings), *reasons]
 
 
-def consequences(found: Findings) -> list[str]:
+def consequences(findings: Findings) -> list[str]:
     """What follows from the recommendation, in paragraphs."""
-    return [*_of_answer(found), *_nearest_miss(found), *two_answers(found), *_projection(found)]
+    paragraphs = [*_of_answer(findings), *_nearest_miss(findings), *two_answers(findings)]
+    return [*paragraphs, *_projection(findings)]
 
 
-def _nearest_miss(found: Findings) -> list[str]:
+def _nearest_miss(findings: Findings) -> list[str]:
     """Where labels keep all as it is: what came closest, and by how much it fell short."""
-    what, wanted = found.target
-    if found.answer is not None or found.shares is None or what != "retain":
+    criterion, amount = findings.target
+    if findings.answer is not None or findings.shares is None or criterion != "retain":
         return []
-    sizes = [level_bytes(way.level, way.dim) for way in found.shares.itertuples()]
-    ways = found.shares.assign(bytes=sizes)
-    ways = ways[(ways["bytes"] < found.full_bytes) & (ways["low"] < wanted)]
+    sizes = [level_bytes(way.level, way.dim) for way in findings.shares.itertuples()]
+    ways = findings.shares.assign(bytes=sizes)
+    ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < amount)]
     if ways.empty:
         return []
     best = ways.sort_values(["low", "bytes"], ascending=[False, True], kind="stable").iloc[0]
     return [
-        f"Closest came {in_words(best, found.full_dim)}, {best['bytes']:,} bytes: it keeps "
-        f"{100 * best['share']:.1f} % of the {found.metric}, with 95 % confidence at least "
-        f"{100 * best['low']:.1f} %, which is {100 * (wanted - best['low']):.1f} points short."
+        f"Closest came {in_words(best, findings.full_dim)}, {best['bytes']:,} bytes: it keeps "
+        f"{100 * best['share']:.1f} % of the {findings.metric}, with 95 % confidence at least "
+        f"{100 * best['low']:.1f} %, which is {100 * (amount - best['low']):.1f} points short."
     ]
 
 
-def two_answers(found: Findings) -> list[str]:
+def two_answers(findings: Findings) -> list[str]:
     """What lies in memory alone, and what suffices where the first few are re-scored, in a
     paragraph; none where one of the two is unknown or saves nothing.
     """
-    alone, rescored, full = found.answer, found.other, found.full_bytes
+    alone, rescored, full = findings.answer, findings.other, findings.full_bytes
     if alone is not None and alone["rerank"]:
         alone, rescored = rescored, alone
-    if found.other_row is None or rescored is None:
+    if findings.other_row is None or rescored is None:
         return []
     in_memory = f"the vectors as they are, {full:,} bytes each"
     if alone is not None:
-        if found.target[0] == "recall" and alone["bytes"] <= rescored["bytes"]:
+        if findings.target[0] == "recall" and alone["bytes"] <= rescored["bytes"]:
             return []
-        in_memory = _briefly(alone, found.full_dim)
+        in_memory = _briefly(alone, findings.full_dim)
     depth = int(rescored["rerank"])
     hint = (
         f" `--depth {depth}` writes the second."
-        if found.answer is None or not found.answer["rerank"]
+        if findings.answer is None or not findings.answer["rerank"]
         else ""
     )
     return [
-        f"In memory alone: {in_memory}. Re-scored: {_briefly(rescored, found.full_dim)}, if the "
+        f"In memory alone: {in_memory}. Re-scored: {_briefly(rescored, findings.full_dim)}, if the "
         f"full vectors, {full:,} bytes each, are read from a disk for the first {10 * depth} found "
         f"and put them in order.{hint}"
     ]
@@ -205,20 +207,20 @@ def _briefly(option: Any, full_dim: int) -> str:
     return f"{stored}, recall@10 {interval_words(option)}"
 
 
-def _projection(found: Findings) -> list[str]:
+def _projection(findings: Findings) -> list[str]:
     """What the recall of the answer is expected to be among more rows than were searched."""
-    chosen, rows = found.answer, found.total or found.rows
-    if chosen is None or rows <= found.searched or not found.searched:
+    chosen, rows = findings.answer, findings.total or findings.rows
+    if chosen is None or rows <= findings.searched or not findings.searched:
         return []
     if np.isnan(chosen["expected@10"]):
-        return [unprojected(rows, found.searched)]
-    tenfolds = np.log10(rows / found.searched)
+        return [unprojected(rows, findings.searched)]
+    tenfolds = np.log10(rows / findings.searched)
     error = read_measured().growth.statement
     if tenfolds > 1:
         error += " Further than a tenfold its error is not known."
     return [
         f"Among {rows:,} vectors recall@10 is projected to be {chosen['expected@10']:.3f}: no "
-        f"measurement, but the law by which it fell up to {found.searched:,}, carried on over "
+        f"measurement, but the law by which it fell up to {findings.searched:,}, carried on over "
         f"{tenfolds:.1f} tenfolds. {error}"
     ]
 
@@ -228,23 +230,23 @@ def unprojected(rows: int, searched: int) -> str:
     return f"To {rows:,} vectors recall@10 cannot be projected: {searched:,} are too few."
 
 
-def _of_answer(found: Findings) -> list[str]:
-    chosen = found.answer
+def _of_answer(findings: Findings) -> list[str]:
+    chosen = findings.answer
     if chosen is None:
         return []
     memory = [
-        f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * found.full_bytes)}"
+        f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * findings.full_bytes)}"
         for n in COUNTS
     ]
-    one, hundred, tail = (100 * chosen[name] for name in ("recall@1", "recall@100", "tail@10"))
+    nearest, hundred, tail = (100 * chosen[name] for name in ("recall@1", "recall@100", "tail@10"))
     disk = ""
     if chosen["rerank"]:
         disk = " The full vectors are kept too, for re-ranking; they may lie on a disk."
     near = f"{tail:.1f} % of queries find less than half of their ten."
     if not chosen["rerank"]:  # Fewer candidates would be re-ranked if fewer were wanted.
         near = (
-            f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of "
-            f"the hundred nearest; {near}"
+            f"The nearest neighbour is found for {nearest:.1f} % of queries, and {hundred:.1f} % "
+            f"of the hundred nearest; {near}"
         )
     if chosen["alike@10"] - chosen["recall@10"] > TIED:
         near += (
@@ -257,13 +259,13 @@ def _of_answer(found: Findings) -> list[str]:
     ]
 
 
-def _share_of(found: Findings, chosen: Any) -> Any:
+def _share_of(findings: Findings, chosen: Any) -> Any:
     """The share of the score that the recommended way keeps, where it was measured."""
-    if found.shares is None:
+    if findings.shares is None:
         return None
     kinds = ["method", "dim", "level"]
-    own = found.shares[(found.shares[kinds] == chosen[kinds]).all(axis=1)]
-    return None if own.empty else own.iloc[0]
+    shares = findings.shares[(findings.shares[kinds] == chosen[kinds]).all(axis=1)]
+    return None if shares.empty else shares.iloc[0]
 
 
 def size(count: float) -> str:
@@ -283,19 +285,20 @@ def family_of(level: str) -> str:
     return level if level in MENU else "product codes"
 
 
-def answer_of(found: Findings, chosen: Any) -> dict[str, Any]:
+def answer_of(findings: Findings, chosen: Any) -> dict[str, Any]:
     """An option for a program: how to store, and what is promised of it; where there is none, that
     vectors are kept as they are.
     """
     if chosen is None:
-        return {"said": sentence(found, None), "keep": True, "bytes": found.full_bytes}
-    parts = ["method", "dim", "level", "bytes", "rerank"]
-    parts += ["recall@10", "low@10", "high@10", "tail@10", "expected@10"]
-    said = {"said": sentence(found, chosen), "keep": False, **json.loads(chosen[parts].to_json())}
-    share = _share_of(found, chosen)
-    return said if share is None else {**said, "share": float(share["share"])}
+        return {"said": sentence(findings, None), "keep": True, "bytes": findings.full_bytes}
+    columns = ["method", "dim", "level", "bytes", "rerank"]
+    columns += ["recall@10", "low@10", "high@10", "tail@10", "expected@10"]
+    values = json.loads(chosen[columns].to_json())
+    answer = {"said": sentence(findings, chosen), "keep": False, **values}
+    share = _share_of(findings, chosen)
+    return answer if share is None else {**answer, "share": float(share["share"])}
 
 
-def other_answer_of(found: Findings) -> dict[str, Any]:
+def other_answer_of(findings: Findings) -> dict[str, Any]:
     """The same with re-scoring, or without where the answer has it; empty where labels chose."""
-    return {} if found.other_is_unknown else answer_of(found, found.other)
+    return {} if findings.other_is_unknown else answer_of(findings, findings.other)

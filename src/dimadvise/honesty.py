@@ -86,11 +86,11 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
         )
 
 
-def _zeros(X: Block, what: str) -> Iterator[str]:
+def _zeros(X: Block, noun: str) -> Iterator[str]:
     zeros = int((~X.any(axis=1)).sum())
     if zeros:
         yield (
-            f"{zeros} of {len(X):,} sampled {what} are zero and have no direction, so that nothing "
+            f"{zeros} of {len(X):,} sampled {noun} are zero and have no direction, so that nothing "
             "is lost of what they find: drop them."
         )
 
@@ -125,7 +125,7 @@ def _populations(X: Block) -> Iterator[str]:
     if not total:
         return
     tenths = np.array_split(np.arange(len(X)), 10)
-    of_means = sum(len(part) * _squared_length(centred[part].mean(0)) for part in tenths)
+    of_means = sum(len(tenth) * _squared_length(centred[tenth].mean(0)) for tenth in tenths)
     by_chance = (len(tenths) - 1) / len(X)
     between = of_means / total - by_chance
     if between > DRIFT:
@@ -172,10 +172,10 @@ def split_share(values: Array) -> tuple[float, float]:
 
 def _apart(X: Block, Q: Block) -> Iterator[str]:
     variance = float(X.var(0, dtype=np.float64).sum())
-    apart = _squared_length(_mean(X) - _mean(Q)) / max(variance, 1e-300)
-    if apart - 1 / len(Q) > APART:
+    squared = _squared_length(_mean(X) - _mean(Q)) / max(variance, 1e-300)
+    if squared - 1 / len(Q) > APART:
         yield (
-            f"Queries are unlike documents: the means lie {np.sqrt(apart):.1f} "
+            f"Queries are unlike documents: the means lie {np.sqrt(squared):.1f} "
             "deviations apart. Recall is of these "
             "queries, while maps and ranges were fitted on documents: advise again "
             "whenever the queries change."
@@ -196,28 +196,28 @@ def nested_or_not(sample: Sample, similarity: str) -> str:
     last ones.
     """
     D = sample.documents.shape[1]
-    part = max(1, D // 4)
+    quarter = max(1, D // 4)
     cuts = [sample]
-    for columns in (slice(part), slice(D - part, None)):
+    for columns in (slice(quarter), slice(D - quarter, None)):
         cuts.append(Sample(sample.documents[:, columns], sample.queries[:, columns], sample.own))
     found_by = []
     for cut in cuts:
         way = Deployment(unchanged(cut.documents.shape[1]), similarity)
         found_by.append(cut.searched([way], 10).places[0])
-    whole, first, last = found_by
-    neighbours = whole.shape[1]
-    kept = [float((ranks(whole, found) < neighbours).mean()) for found in (first, last)]
-    told = (
-        f"the first {part} of {D} columns find {kept[0]:.2f} of the neighbours, "
-        f"the last {part} {kept[1]:.2f}"
+    full, first, last = found_by
+    neighbours = full.shape[1]
+    recalls = [float((ranks(full, places) < neighbours).mean()) for places in (first, last)]
+    comparison = (
+        f"the first {quarter} of {D} columns find {recalls[0]:.2f} of the neighbours, "
+        f"the last {quarter} {recalls[1]:.2f}"
     )
-    if kept[0] - kept[1] > MARGIN:
+    if recalls[0] - recalls[1] > MARGIN:
         return (
             "The vectors look trained to be cut (Matryoshka), or sorted by a PCA: "
-            f"{told}; cutting needs no map."
+            f"{comparison}; cutting needs no map."
         )
     return (
-        f"The vectors do not look trained to be cut (Matryoshka): {told}; a map "
+        f"The vectors do not look trained to be cut (Matryoshka): {comparison}; a map "
         "that is fitted keeps more."
     )
 
@@ -242,16 +242,16 @@ def looks_packed(X: Block) -> bool:
     Then all bits of a number say as much, and none tells of another. Of numbers that gather about
     some value, the first bit tells the second; of numbers that are mostly small, it says little.
     """
-    whole = X.astype(np.int16).astype(np.uint8)
-    bits = np.unpackbits(whole, axis=1).reshape(*X.shape, 8)  # First the bit that weighs most
-    said = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
+    as_bytes = X.astype(np.int16).astype(np.uint8)
+    bits = np.unpackbits(as_bytes, axis=1).reshape(*X.shape, 8)  # First the bit that weighs most
+    entropy = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
     first, second = bits[:, :, 0], bits[:, :, 1]
-    both = [
+    pairs = [
         ((first == a) & (second == b)).mean(axis=0) for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))
     ]
-    shared = said[:, 0] + said[:, 1] - _entropy(*both)
-    each = said.mean(axis=0)
-    even = each.min() > BALANCED and each[0] > EVEN * each[-1]
+    shared = entropy[:, 0] + entropy[:, 1] - _entropy(*pairs)
+    by_bit = entropy.mean(axis=0)
+    even = by_bit.min() > BALANCED and by_bit[0] > EVEN * by_bit[-1]
     return bool(even and shared.mean() < SHARED_BY_BITS)
 
 

@@ -44,10 +44,10 @@ def index_of(deployment: Deployment) -> Any:
     if not deployment.rerank:
         return index
     full = len(deployment.transform.matrix)
-    whole = faiss.IndexFlat(full, metric)
+    exact = faiss.IndexFlat(full, metric)
     if deployment.similarity == "cosine":
-        whole = faiss.IndexPreTransform(faiss.NormalizationTransform(full), whole)
-    refined = faiss.IndexRefine(index, whole)
+        exact = faiss.IndexPreTransform(faiss.NormalizationTransform(full), exact)
+    refined = faiss.IndexRefine(index, exact)
     refined.k_factor = float(deployment.rerank)
     return refined
 

@@ -43,8 +43,8 @@ class Case:
         vectors = self.versions[layer]
         if not isinstance(self.evidence, Search):
             return vectors, self.asked
-        asked = in_memory(vectors.take(self.evidence.queries), "the queries")
-        return in_memory(vectors.take(self.evidence.documents), self.source), asked
+        queries = in_memory(vectors.take(self.evidence.queries), "the queries")
+        return in_memory(vectors.take(self.evidence.documents), self.source), queries
 
 
 def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = None) -> Case:
@@ -69,10 +69,10 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
     if not isinstance(queries, str | Path):
         owner = "--queries" if queries is None else "a file of queries"
         _refuse(owner, request, ("queries_column",))
-    asked = None
+    query_vectors = None
     if queries is not None:
-        asked = _opened(queries, request.queries_column or request.column, "queries")
-    files = [Path(each) for each in (vectors, queries) if isinstance(each, str | Path)]
+        query_vectors = _opened(queries, request.queries_column or request.column, "queries")
+    files = [Path(source) for source in (vectors, queries) if isinstance(source, str | Path)]
     if files:
         refuse_unread_column(request.column, *files)
     else:
@@ -83,7 +83,7 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
         X,
         pairs=request.pairs,
         labels=labels,
-        queries=asked,
+        queries=query_vectors,
         qrels=request.qrels,
         columns=columns,
     )
@@ -92,8 +92,8 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
 def _opened(source: Any, column: str, name: str) -> Vectors:
     if isinstance(source, str | Path):
         return open_vectors(Path(source), column)
-    there = [str(each) for each in getattr(source, "columns", ())]  # Of a data frame
-    if ids := naming(there):
+    columns = [str(heading) for heading in getattr(source, "columns", ())]  # Of a data frame
+    if ids := naming(columns):
         wanted = f"leave it out, {name}.drop(columns={ids!r})"
         raise InputError(f"column {ids!r} of {name} names rows, and is no number of them: {wanted}")
     return in_memory(source, name)
@@ -115,7 +115,7 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
 
     name, prompt, source = str(request.encoder), request.prompt, request.source
     texts = str(request.texts)
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "layers": request.layers,
         "split": request.split,
         "source": source,
@@ -125,17 +125,17 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
     if system is not None:
         if prompt is not None:
             raise InputError(f"prompt is {prompt!r}: {name} is made whole; leave it out")
-        return from_encoder(system.make(), texts, name=system.line, **given)
+        return from_encoder(system.make(), texts, name=system.line, **options)
     network = SentenceEncoder.load(name, prompt=prompt)
     # A folder may have the name of a network as well, which goes before it
-    named = name in (*SHIPPED, MINILM) or is_hub_id(name)
+    is_published = name in (*SHIPPED, MINILM) or is_hub_id(name)
     origin = {
-        "encoder": name if named else str(locate(name).resolve()),
+        "encoder": name if is_published else str(locate(name).resolve()),
         "encoder_digest": encoder_digest(name),
         "pooling": network.pooling,
         "prompt": network.prompt,
     }
-    return replace(from_encoder(network, texts, **given), origin=origin)
+    return replace(from_encoder(network, texts, **options), origin=origin)
 
 
 def encoder_digest(name: str) -> str:
@@ -163,14 +163,14 @@ def from_matrix(
     document, relevance) count rows of X, which are the documents where there are `queries` (m, D).
     `columns` are names in the tables that are not understood by themselves: our column → theirs.
     """
-    given = [
-        what
-        for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items()
+    kinds = [
+        kind
+        for kind, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items()
         if value is not None
     ]
-    if len(given) > 1:
+    if len(kinds) > 1:
         raise InputError(
-            f"{' and '.join(given)} are given: expected one kind of evidence at a time"
+            f"{' and '.join(kinds)} are given: expected one kind of evidence at a time"
         )
     if queries is None and qrels is not None:
         raise InputError("--qrels needs --queries: give both, or queries alone")
@@ -187,9 +187,9 @@ def from_matrix(
     elif queries is not None and qrels is not None:
         table = Table(Path(qrels), columns, ("query", "document", "relevance"))
         evidence = judged(table, queries.shape[0], X.shape[0])
-        both = Shards([X, queries], X.name)
-        both.kind = X.kind  # Documents alone are stored.
-        X = both
+        all_rows = Shards([X, queries], X.name)
+        all_rows.kind = X.kind  # Documents alone are stored.
+        X = all_rows
     return Case({None: X}, evidence, X.name, queries)
 
 
@@ -215,12 +215,13 @@ def from_encoder(
     sides, evidence = judged_texts(loaded)
     versions: dict[int | None, Array] = {}
     if isinstance(encoder, SentenceEncoder):
-        wanted = [
+        layer_numbers = [
             *sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}),
             encoder.n_layers,
         ]
-        states = encoder.encode_layers(sides, wanted, progress=True)
-        versions = dict(zip(wanted if len(wanted) > 1 else [None], states, strict=True))
+        states = encoder.encode_layers(sides, layer_numbers, progress=True)
+        keys = layer_numbers if len(layer_numbers) > 1 else [None]
+        versions = dict(zip(keys, states, strict=True))
         if encoder.pooler is not None:
             versions[list(versions)[-1]] = encoder.pooler.project(states[-1])
         name = name or encoder.backbone.name
@@ -231,11 +232,11 @@ def from_encoder(
                 f"layers {', '.join(map(str, layers))}: {name} has no layers to choose from"
             )
         versions[None] = encoder.encode(sides, progress=True)
-    held = {
+    embeddings = {
         layer: in_memory(X, f"{name} layer {layer}" if layer else name)
         for layer, X in versions.items()
     }
-    return Case(held, evidence, f"{name} on {loaded.name} ({loaded.source})")
+    return Case(embeddings, evidence, f"{name} on {loaded.name} ({loaded.source})")
 
 
 def judged_texts(loaded: data.DataSet) -> tuple[list[str], Evidence | None]:
@@ -243,11 +244,12 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], Evidence | None]:
     if isinstance(loaded, data.Retrieval):
         place = {name: i for i, name in enumerate(loaded.document_ids)}
         judged = [loaded.qrels.get(name, {}) for name in loaded.query_ids]
-        known = {
-            row: {place[d]: float(v) for d, v in own.items()} for row, own in enumerate(judged)
+        qrels = {
+            row: {place[d]: float(v) for d, v in of_query.items()}
+            for row, of_query in enumerate(judged)
         }
         sides, documents = [*loaded.documents, *loaded.queries], len(loaded.documents)
-        return sides, Search(np.arange(documents, len(sides)), np.arange(documents), known)
+        return sides, Search(np.arange(documents, len(sides)), np.arange(documents), qrels)
     sides = list(data.texts_of(loaded))
     evidence: Evidence | None = None
     if isinstance(loaded, data.ScoredPairs):

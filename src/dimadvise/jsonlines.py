@@ -38,11 +38,11 @@ class JsonLines(Vectors):
         self.column = ""  # none where vectors are bare
         if isinstance(first, dict):
             lists = [name for name, value in first.items() if vector_in(value) is not None]
-            tips = hint(self.name, column, {name: _content(each) for name, each in first.items()})
+            tips = hint(self.name, column, {name: _content(cell) for name, cell in first.items()})
             where = f"{path} line 1"
             self.column = chosen(column, lists, list(first), where, "a list of numbers", tips)
             # The first row may have no name where others do
-            others = {name: each for name, each in self.named_row.items() if name != self.column}
+            others = {name: cell for name, cell in self.named_row.items() if name != self.column}
             nameable = [name for name, value in others.items() if _names_a_row(value)]
             self.id_column = naming(nameable)
             if not self.id_column:
@@ -51,15 +51,15 @@ class JsonLines(Vectors):
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """The values of the field that names rows."""
-        named: list[Name] = []
+        names: list[Name] = []
         for row in range(start, stop):
             record = self._json(row)
             value = record.get(self.id_column) if isinstance(record, dict) else None
             if not _names_a_row(value):
-                told = f"{self.name} row {row} has {value!r} under {self.id_column!r}"
-                raise InputError(f"{told}: expected a whole number or a text that names the row")
-            named.append(value)
-        return named
+                refused = f"{self.name} row {row} has {value!r} under {self.id_column!r}"
+                raise InputError(f"{refused}: expected a whole number or a text that names the row")
+            names.append(value)
+        return names
 
     def _take(self, rows: Rows) -> Any:
         return np.array([self._vector(row) for row in rows.tolist()], np.float64)

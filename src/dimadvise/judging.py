@@ -54,15 +54,16 @@ def fit_and_judge(
     """
     last = list(layers)[-1]
     full = layers[last].shape[1]
-    parts = evidence.parts if evidence else PARTS
-    sizes = {check_dim(d, limit=full) for d in wanted.dims or map(round, halvings(full, parts))}
+    per_halving = evidence.parts if evidence else PARTS
+    dims = wanted.dims or map(round, halvings(full, per_halving))
+    sizes = {check_dim(dim, limit=full) for dim in dims}
     methods = wanted.methods or (evidence.methods if evidence else METHODS)
     levels = wanted.levels or ("float32",)
     for name in methods:
         one_of(name, NESTED, "method")
     folds = evidence.folds(layers[last], seed=wanted.seed) if evidence else NOBODY
     splits = evidence.splits(folds) if evidence else [()]
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     maps: dict[tuple[int | None, str], Transform] = {}
     outcomes: list[Array] = []
     for layer, vectors in layers.items():
@@ -78,24 +79,24 @@ def fit_and_judge(
             maps[layer, name] = shortened.transform
             for level in levels:
                 method = name + TURNED if is_turned(name, level) else name
-                found += [Candidate(layer, method, d, level=level) for d in shortened.sizes]
+                candidates += [Candidate(layer, method, d, level=level) for d in shortened.sizes]
                 if evidence is not None:
                     turn = wanted.seed if is_turned(name, level) else None
                     shortened.coder = _coder(wanted.similarity or "cosine", level, turn)
                     outcomes.append(evidence.outcomes(shortened, folds))
-    if not found:
+    if not candidates:
         raise InputError(
             f"the rows that are not judged are too few to fit {min(sizes)} dims of "
             f"{' or '.join(methods)} on: give more embeddings or a smaller size"
         )
     if evidence is None:
-        return Judged(found, maps, moments.whole.rows)
+        return Judged(candidates, maps, moments.whole.rows)
     # So that all walks together, of each layer, method and level, err as often as one may
     confidence = 1 - ERROR / math.prod(map(len, (layers, methods, levels)))
-    scores, kept = evidence.bounds(np.concatenate(outcomes), folds, confidence=confidence)
-    judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
-    found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
-    return Judged(found, maps, moments.whole.rows, float(scores[0]), confidence)
+    scores, retention = evidence.bounds(np.concatenate(outcomes), folds, confidence=confidence)
+    judged = zip(candidates, retention.share[1:], retention.low[1:], strict=True)
+    candidates = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
+    return Judged(candidates, maps, moments.whole.rows, float(scores[0]), confidence)
 
 
 def is_turned(method: str, level: str) -> bool:

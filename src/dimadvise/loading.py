@@ -42,13 +42,13 @@ def batches(folder: Path | str, *, full: bool = False) -> Iterator[Batch]:
     folder = Path(folder)
     if not (folder / MANIFEST).is_file():
         raise InputError(f"no {folder / MANIFEST}: expected a folder that `dimadvise apply` wrote")
-    said = read_sealed(folder / MANIFEST)
+    manifest = read_sealed(folder / MANIFEST)
     again = "give the same `dimadvise apply` again, which makes what is missing"
-    written = sum(entry["rows"][1] - entry["rows"][0] for entry in said["shards"].values())
-    if written < said["rows"]:
-        raise InputError(f"{folder} holds {written:,} of {said['rows']:,} rows: {again}")
-    source = _source_of(said) if full else None
-    for name, entry in said["shards"].items():
+    written = sum(entry["rows"][1] - entry["rows"][0] for entry in manifest["shards"].values())
+    if written < manifest["rows"]:
+        raise InputError(f"{folder} holds {written:,} of {manifest['rows']:,} rows: {again}")
+    source = _source_of(manifest) if full else None
+    for name, entry in manifest["shards"].items():
         for file, digest in entry["files"].items():
             if not (folder / file).is_file() or sha256(folder / file) != digest:
                 raise InputError(f"{folder / file} is missing or has changed: {again}")
@@ -58,12 +58,12 @@ def batches(folder: Path | str, *, full: bool = False) -> Iterator[Batch]:
         yield from _batches_of(folder, shard, source)
 
 
-def _source_of(said: dict[str, Any]) -> Source:
+def _source_of(manifest: dict[str, Any]) -> Source:
     """The vectors that a manifest tells of."""
-    path = Path(said["input"]["path"])
+    path = Path(manifest["input"]["path"])
     if not path.exists():
         raise InputError(f"no {path}: expected the vectors that were applied, where they lay then")
-    return Source.opened(path, said["column"])
+    return Source.opened(path, manifest["column"])
 
 
 def _batches_of(folder: Path, shard: Shard, source: Source | None) -> Iterator[Batch]:
@@ -76,6 +76,6 @@ def _batches_of(folder: Path, shard: Shard, source: Source | None) -> Iterator[B
     start = 0
     while start < len(rows):
         block = next(blocks, None)
-        part = slice(start, start + (ROWS if block is None else len(block)))
-        yield Batch(rows[part], ids[part], np.array(codes[part]), block)
-        start = part.stop
+        span = slice(start, start + (ROWS if block is None else len(block)))
+        yield Batch(rows[span], ids[span], np.array(codes[span]), block)
+        start = span.stop

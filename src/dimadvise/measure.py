@@ -90,32 +90,32 @@ def survey(
     """
     n, depth = vectors.shape[0], wanted.depth or DEPTH
     foreign = queries is not None
-    screening, asked, fitted = draw(vectors, queries, make_rng(wanted.seed, "queries"))
+    screening, measuring, fitted = draw(vectors, queries, make_rng(wanted.seed, "queries"))
     similarity, store = wanted.similarity or "cosine", wanted.store or ""
     fit = partial(Ways, vectors, similarity=similarity, seed=wanted.seed, store=store)
-    made = fit(fitted)
+    fitted_ways = fit(fitted)
     rng = make_rng(wanted.seed, "corpus")
     sample = _sample(vectors, screening, rng, foreign)
-    tried, finals = worth_measuring(made, sample, wanted, aim, depth)
+    tried, finals = worth_measuring(fitted_ways, sample, wanted, aim, depth)
     corpus = rng.choice(n, min(n, wanted.sample), replace=False)
     if foreign:
-        asked = asked.found_in(vectors, corpus)
-    parts = [(asked, fitted)] if foreign else crossed(vectors, asked, fitted)
+        measuring = measuring.found_in(vectors, corpus)
+    rounds = [(measuring, fitted)] if foreign else crossed(vectors, measuring, fitted)
     walks: list[list[Found]] = []
     ways: list[Deployment] = []
-    for part, seen in parts:
-        fresh = made if seen is fitted else fit(seen)
-        judged = fresh if unit in (None, made.unit) else fit(seen, unit=unit)
+    for of_round, seen in rounds:
+        fresh = fitted_ways if seen is fitted else fit(seen)
+        judged = fresh if unit in (None, fitted_ways.unit) else fit(seen, unit=unit)
         stored = [*(fresh.way(*way) for way in finals), *_within_reach(judged, also)]
-        walks.append(list(_walk(vectors, corpus, part, stored, depth)))
+        walks.append(list(_walk(vectors, corpus, of_round, stored, depth)))
         ways = ways or stored
-    asked = all_of([part for part, _ in parts])
+    measuring = all_of([of_round for of_round, _ in rounds])
     walk = [together(stops) for stops in zip(*walks, strict=True)]
     options, falls = tabulate(ways, walk, depth, wanted.rows_total or n)
-    how = _how(made, fitted, asked, len(corpus), foreign)
+    how = _how(fitted_ways, fitted, measuring, len(corpus), foreign)
     how.append(_screened(tried, sample, len(ways)))
-    notes = tuple(_notes(made, sample, asked, foreign))
-    counts = len(corpus), len(asked.rows), len(fitted)
+    notes = tuple(_notes(fitted_ways, sample, measuring, foreign))
+    counts = len(corpus), len(measuring.rows), len(fitted)
     return Survey(options, tuple(ways), *counts, (*how, *falls), notes)
 
 
@@ -128,29 +128,30 @@ def _sample(vectors: Vectors, screening: Queries, rng: Any, foreign: bool) -> Sa
     return Sample(vectors.take(pool), screening.full, screening.among(pool))
 
 
-def _screened(tried: int, sample: Sample, kept: int) -> str:
+def _screened(tried: int, sample: Sample, measured: int) -> str:
     """How ways were chosen to be measured."""
     return (
         f"{tried} ways of storing were screened by {len(sample.queries):,} other queries on "
-        f"{len(sample.documents):,} rows, and the {kept} that no other beat, or may not beat among "
-        "more rows, were measured."
+        f"{len(sample.documents):,} rows, and the {measured} that no other beat, or may not beat "
+        "among more rows, were measured."
     )
 
 
-def _within_reach(made: Ways, also: Sequence[Way]) -> Iterator[Deployment]:
+def _within_reach(fitted_ways: Ways, also: Sequence[Way]) -> Iterator[Deployment]:
     """Ways of as many dims as the rows that were seen give."""
     for name, dim, level in also:
-        yield made.way(name, min(dim, most_dims(name, made.moments)), level)
+        yield fitted_ways.way(name, min(dim, most_dims(name, fitted_ways.moments)), level)
 
 
-def _notes(made: Ways, sample: Sample, asked: Queries, foreign: bool) -> Iterator[str]:
+def _notes(fitted_ways: Ways, sample: Sample, queries: Queries, foreign: bool) -> Iterator[str]:
     """What is odd about vectors and queries, and what was not tried."""
-    yield from oddities(sample, made.moments, similarity=made.similarity, foreign=foreign)
-    themselves = int((asked.rows >= 0).sum())
+    similarity = fitted_ways.similarity
+    yield from oddities(sample, fitted_ways.moments, similarity=similarity, foreign=foreign)
+    themselves = int((queries.rows >= 0).sum())
     if foreign and themselves:
         yield (
-            f"{themselves:,} of {len(asked.rows):,} queries are documents, number for number: none "
-            "is its own neighbour here, nor was a map fitted on it. If others will be asked, "
+            f"{themselves:,} of {len(queries.rows):,} queries are documents, number for number: "
+            "none is its own neighbour here, nor was a map fitted on it. If others will be asked, "
             "measure by those."
         )
     if not has_faiss():
@@ -161,50 +162,50 @@ def _notes(made: Ways, sample: Sample, asked: Queries, foreign: bool) -> Iterato
 
 
 def _how(
-    made: Ways,
+    fitted_ways: Ways,
     fitted: Rows,
-    asked: Queries,
+    queries: Queries,
     searched: int,
     foreign: bool,
 ) -> list[str]:
     """How it was measured, and what error the samples bring."""
-    n, quarter = made.rows, max(1, made.full_dim // 4)
-    way = replace(made.way("svd", min(quarter, len(fitted)), "float32"), similarity="ip")
-    kept = []
-    for X in (made.seen, asked.full):
-        length = float(np.square(made.way(*made.full).vectors(X)).sum())
-        kept.append(float(np.square(way.vectors(X)).sum()) / max(length, 1e-300))
-    themselves = int((asked.rows >= 0).sum())
+    n, quarter = fitted_ways.rows, max(1, fitted_ways.full_dim // 4)
+    way = replace(fitted_ways.way("svd", min(quarter, len(fitted)), "float32"), similarity="ip")
+    length_kept = []
+    for X in (fitted_ways.seen, queries.full):
+        length = float(np.square(fitted_ways.way(*fitted_ways.full).vectors(X)).sum())
+        length_kept.append(float(np.square(way.vectors(X)).sum()) / max(length, 1e-300))
+    themselves = int((queries.rows >= 0).sum())
     who = "rows taken for queries, each never its own neighbour,"
     if foreign:
         who = f"queries of yours ({themselves:,} are documents, each never its own neighbour)"
     seen = len(fitted) / n
     return [
         "Queries are compared as the named store compares them."
-        if made.store
+        if fitted_ways.store
         else "Queries stay floats and are compared with what codes stand for; a store that codes "
         "queries too, as by Hamming's distance, finds fewer: name it by --store.",
         f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a "
         "query. Of the squared length of rows, "
-        f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted "
-        f"and {100 * kept[1]:.1f} % of queries.",
-        f"Measured by {len(asked.rows):,} {who} on {searched:,} of {n:,} rows; "
+        f"{quarter} singular directions keep {100 * length_kept[0]:.1f} % where fitted "
+        f"and {100 * length_kept[1]:.1f} % of queries.",
+        f"Measured by {len(queries.rows):,} {who} on {searched:,} of {n:,} rows; "
         "intervals are of 95 %, over queries.",
         f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a "
         "store's own rows are what is fitted on.",
     ]
 
 
-def together(parts: Sequence[Found]) -> Found:
+def together(rounds: Sequence[Found]) -> Found:
     """What all queries found, of parts that were asked among the same documents."""
-    first = parts[0]
-    places = zip(*(part.places for part in parts), strict=True)
-    seconds = zip(*(part.seconds for part in parts), strict=True)
+    first = rounds[0]
+    places = zip(*(of_round.places for of_round in rounds), strict=True)
+    seconds = zip(*(of_round.seconds for of_round in rounds), strict=True)
     return Found(
         first.documents,
-        [np.concatenate(each) for each in places],
-        np.concatenate([part.scores for part in parts]),
-        [sum(each) for each in seconds],
+        [np.concatenate(of_way) for of_way in places],
+        np.concatenate([of_round.scores for of_round in rounds]),
+        [sum(of_way) for of_way in seconds],
     )
 
 
@@ -212,12 +213,12 @@ def found_again(
     deployment: Deployment,
     vectors: Vectors,
     corpus: Rows,
-    asked: Queries,
+    queries: Queries,
 ) -> pd.Series:
     """The option, as in `Survey`, of one way as it is, with the re-ranking that it has."""
-    whole = Deployment(unchanged(vectors.shape[1]), deployment.similarity)
-    ways, times = [whole, deployment], deployment.rerank
-    walk = list(_walk(vectors, corpus, asked, ways, max(times, 1)))
+    full = Deployment(unchanged(vectors.shape[1]), deployment.similarity)
+    ways, times = [full, deployment], deployment.rerank
+    walk = list(_walk(vectors, corpus, queries, ways, max(times, 1)))
     options, _ = tabulate(ways, walk, times, len(corpus))
     return options[(options["way"] == 1) & (options["rerank"] == times)].iloc[0]
 
@@ -225,16 +226,16 @@ def found_again(
 def _walk(
     vectors: Vectors,
     corpus: Rows,
-    asked: Queries,
+    queries: Queries,
     ways: Sequence[Deployment],
     depth: int,
 ) -> Iterator[Found]:
     """Search a corpus in blocks that fit into memory."""
     least = min(SEARCHED, len(corpus) // 4)
-    stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
+    stops = sorted({len(corpus) // divisor for divisor in STOPS if len(corpus) // divisor >= least})
     # Of blocks, none of which contains a stop
     ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})
     steps = progress_bar(list(pairwise(ends)), show=True, unit="block", desc="measuring")
     blocks = (vectors.take(corpus[a:b]) for a, b in steps)
     count = min(max(KS) * depth, len(corpus) - 1)
-    yield from searched(ways, asked.full, asked.among(corpus), blocks, count, stops)
+    yield from searched(ways, queries.full, queries.among(corpus), blocks, count, stops)

@@ -46,7 +46,8 @@ class Calibration:
 def features(predicted: Array, neighbours: Array) -> Array:
     """What the loss of score is a sum of (P, 4), zero where nothing changes."""
     check_same_length(predicted=predicted, neighbours=neighbours)
-    lost = [np.clip(1 - np.asarray(kept, np.float64), 0, 1) for kept in (predicted, neighbours)]
+    measures = (np.asarray(values, np.float64) for values in (predicted, neighbours))
+    lost = [np.clip(1 - values, 0, 1) for values in measures]
     return np.stack([x**power for x in lost for power in (1, 2)], axis=1)
 
 
@@ -114,8 +115,8 @@ class Measured:
         """Errors at the measured target nearest to the one asked for; None where the rule was not
         measured.
         """
-        own = [e for e in self.errors if (e.reducer, e.rule) == (reducer, rule)]
-        return min(own, key=lambda e: abs(e.target - target), default=None)
+        of_rule = [e for e in self.errors if (e.reducer, e.rule) == (reducer, rule)]
+        return min(of_rule, key=lambda e: abs(e.target - target), default=None)
 
     def statement(self, reducers: Sequence[str], target: float) -> list[str]:
         """What a reader of a prediction has to know of its error: where it was measured, then a
@@ -151,18 +152,18 @@ class Measured:
 def read_measured(path: Path = ASSET) -> Measured:
     """The numbers in the package."""
     try:
-        found = read_json(path)
-        calibrations = {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()}
-        errors = tuple(RuleError(**error) for error in found["errors"])
+        record = read_json(path)
+        calibrations = {name: Calibration(tuple(c)) for name, c in record["coefficients"].items()}
+        errors = tuple(RuleError(**error) for error in record["errors"])
         where = (
-            tuple(found["encoders"]),
-            tuple(found["tasks"]),
-            found["data_source"],
-            found["commit"],
-            found["date"],
+            tuple(record["encoders"]),
+            tuple(record["tasks"]),
+            record["data_source"],
+            record["commit"],
+            record["date"],
         )
-        growth = GrowthError(**found["growth"])
-        return Measured(*where, found["rules"], calibrations, errors, growth)
+        growth = GrowthError(**record["growth"])
+        return Measured(*where, record["rules"], calibrations, errors, growth)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
 

@@ -48,8 +48,8 @@ class Parquet(Vectors):
         looked_into = [name for name in texts if name == column or not lists]
         spelt = [name for name in looked_into if vector_in(self._first(name)) is not None]
         tips = hint(self.name, column, {name: _content(kind) for name, kind in types.items()})
-        what = "a list of numbers in each row"
-        self.column = chosen(column, [*lists, *spelt], list(types), self.name, what, tips)
+        expected = "a list of numbers in each row"
+        self.column = chosen(column, [*lists, *spelt], list(types), self.name, expected, tips)
         self.spelt = self.column in spelt
         self.dtype = np.dtype(np.float64 if self.spelt else numbers[self.column].to_pandas_dtype())
         self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
@@ -63,12 +63,12 @@ class Parquet(Vectors):
     def ids(self, start: int, stop: int) -> list[Name]:
         """The values of the column that names rows."""
         first, last = self._groups([start, stop - 1])
-        named: list[Name] = []
+        names: list[Name] = []
         for group in range(first, last + 1):
             for values in self._listed(2**16, group, self.id_column):
-                named += values
+                names += values
         skipped = start - int(self.starts[first])
-        return named[skipped : skipped + stop - start]
+        return names[skipped : skipped + stop - start]
 
     def _first(self, column: str) -> Any:
         """The value of the first row."""
@@ -118,14 +118,14 @@ class Parquet(Vectors):
             for texts in self._listed(size, group, self.column):
                 yield pa.array([vector_in(text) for text in texts], pa.list_(pa.float64()))
             return
-        for part in self._parts(size, group, self.column):
-            yield part.storage if isinstance(part, pa.ExtensionArray) else part
+        for array in self._parts(size, group, self.column):
+            yield array.storage if isinstance(array, pa.ExtensionArray) else array
 
     def _listed(self, size: int, group: int, column: str) -> Iterator[list[Any]]:
         """Parts of a column as Python has its values."""
         with self._damage_told():
-            for part in self._parts(size, group, column):
-                yield part.to_pylist()
+            for array in self._parts(size, group, column):
+                yield array.to_pylist()
 
     def _parts(self, size: int, group: int, column: str) -> Iterator[Any]:
         with self._damage_told():

@@ -66,40 +66,41 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
         raise InputError(
             f"{most} queries in {source.name}: expected at least 8, better {QUERIES:,}"
         )
-    drawn = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
-    fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
-    full, rows, unfitted = source.take(drawn), drawn, drawn
+    query_rows = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
+    fitted = rng.choice(n, min(n, FITTED + len(query_rows)), replace=False)
+    full, rows, unfitted = source.take(query_rows), query_rows, query_rows
     if queries is not None and not full.any():
-        sampled = f"all {len(drawn):,} sampled queries in {source.name} are zero"
+        sampled = f"all {len(query_rows):,} sampled queries in {source.name} are zero"
         raise InputError(f"{sampled}: they have no direction, so any way to store finds the same")
     if queries is not None:
         equal, unfitted = equal_pairs(full, vectors, np.sort(fitted))
-        is_document = np.isin(np.arange(len(drawn)), equal)
-        kept = ~is_document | (np.cumsum(is_document) <= n // 5)
-        full, rows = full[kept], np.full(int(kept.sum()), -1)
-        unfitted = unfitted[kept[equal]]
+        is_document = np.isin(np.arange(len(query_rows)), equal)
+        in_sample = ~is_document | (np.cumsum(is_document) <= n // 5)
+        full, rows = full[in_sample], np.full(int(in_sample.sum()), -1)
+        unfitted = unfitted[in_sample[equal]]
     first = len(full) * SCREENING // (SCREENING + QUERIES)
-    sets = [Queries(full[part], rows[part]) for part in (slice(0, first), slice(first, None))]
+    sets = [Queries(full[span], rows[span]) for span in (slice(0, first), slice(first, None))]
     return sets[0], sets[1], fitted[~np.isin(fitted, unfitted)][:FITTED]
 
 
-def crossed(vectors: Vectors, asked: Queries, fitted: Rows) -> list[tuple[Queries, Rows]]:
+def crossed(vectors: Vectors, queries: Queries, fitted: Rows) -> list[tuple[Queries, Rows]]:
     """Queries and the rows to fit on: those `asked` and `fitted`, and where rows are few as many of
     the fitted, by turns, with all others, so that nearly all are a query once.
     """
-    rows, size = np.concatenate([asked.rows, fitted]), len(asked.rows)
-    parts = [(asked, fitted)]
+    rows, size = np.concatenate([queries.rows, fitted]), len(queries.rows)
+    rounds = [(queries, fitted)]
     for start in range(size, min(len(rows), QUERIES) - size + 1, size):
-        part = rows[start : start + size]
-        parts.append((Queries(vectors.take(part), part), rows[~np.isin(rows, part)]))
-    return parts
+        query_rows = rows[start : start + size]
+        others = rows[~np.isin(rows, query_rows)]
+        rounds.append((Queries(vectors.take(query_rows), query_rows), others))
+    return rounds
 
 
-def all_of(parts: Sequence[Queries]) -> Queries:
+def all_of(rounds: Sequence[Queries]) -> Queries:
     """The queries of all parts, one part after the other."""
     return Queries(
-        np.concatenate([part.full for part in parts]),
-        np.concatenate([part.rows for part in parts]),
+        np.concatenate([of_round.full for of_round in rounds]),
+        np.concatenate([of_round.rows for of_round in rounds]),
     )
 
 

@@ -33,8 +33,8 @@ def tabulate(
     last, stops = walk[-1], [found.documents for found in walk]
     by_stop: list[list[Places]] = []
     for found in walk:
-        wanted = found.places[0][:, : min(max(KS), found.documents - 1)]
-        by_stop.append([ranks(wanted, places) for places in found.places])
+        neighbours = found.places[0][:, : min(max(KS), found.documents - 1)]
+        by_stop.append([ranks(neighbours, places) for places in found.places])
     table = []
     for i, way in enumerate(ways):
         for times in dict.fromkeys((0, depth)):
@@ -47,36 +47,37 @@ def tabulate(
             row["alike@10"] = _as_near(last, last.places[i][:, : 10 * again])
             found_at = [recalled(ranked[i], 10, again) for ranked in by_stop]
             row["tail@10"] = float((found_at[-1] < LOST).mean())
-            row["seen@10"] = [float(each.mean()) for each in found_at]
+            row["seen@10"] = [float(of_stop.mean()) for of_stop in found_at]
             row["expected@10"] = projected(stops, row["seen@10"], n, candidates=10 * again)
             row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
             table.append(row)
     options = pd.DataFrame(table)
     options["front"] = False
-    for _, own in options.groupby("rerank"):
-        options.loc[own.index, "front"] = is_front(
-            own["bytes"].to_numpy(),
-            own["recall@10"].to_numpy(),
+    for _, of_depth in options.groupby("rerank"):
+        options.loc[of_depth.index, "front"] = is_front(
+            of_depth["bytes"].to_numpy(),
+            of_depth["recall@10"].to_numpy(),
         )
     falls = _falls(options, stops, n)
     return options.drop(columns="seen@10"), falls
 
 
-def projected(stops: Sequence[int], kept: Sequence[float], n: int, *, candidates: int) -> float:
+def projected(stops: Sequence[int], recalls: Sequence[float], n: int, *, candidates: int) -> float:
     """Recall among n rows, by the law of `repro.evaluation.growth` of one way alone, from what it
     was among fewer; what it was among the most where there is nothing to project, and NaN where too
     few sizes tell how it falls.
     """
-    told = [(rows, value) for rows, value in zip(stops, kept, strict=True) if rows > 2 * candidates]
+    pairs = zip(stops, recalls, strict=True)
+    usable = [(rows, recall) for rows, recall in pairs if rows > 2 * candidates]
     if n <= stops[-1]:
-        return kept[-1]
-    if len(told) < 2:
+        return recalls[-1]
+    if len(usable) < 2:
         return float("nan")
-    rows, values = np.array(told).T
+    rows, values = np.array(usable).T
     alone = np.full(len(rows), 0.5)  # Of one way the share of the dimensions says nothing.
     law = fit_law(alone, rows, values, candidates=candidates, terms=_of_one_way)
     change = float(law(0.5, n) - law(0.5, stops[-1]))
-    return float(np.clip(kept[-1] + change, 0, kept[-1]))
+    return float(np.clip(recalls[-1] + change, 0, recalls[-1]))
 
 
 def _of_one_way(share: NDArray[Any], scale: NDArray[Any]) -> list[NDArray[Any]]:
@@ -97,20 +98,20 @@ def interval_of(values: NDArray[Any]) -> Interval:
 
 def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
     """How recall changes as rows are added, told of the way nearest to 0.95."""
-    own = options[options["front"] & (options["rerank"] == 0)]
-    row = own.loc[(own["recall@10"] - 0.95).abs().idxmin()]
-    told = ", ".join(
+    front = options[options["front"] & (options["rerank"] == 0)]
+    row = front.loc[(front["recall@10"] - 0.95).abs().idxmin()]
+    recalls = ", ".join(
         f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True)
     )
-    said = (
+    sentence = (
         f"Recall changes as rows are added: that of {row['method']} {row['dim']} "
-        f"× {row['level']} is {told}"
+        f"× {row['level']} is {recalls}"
     )
     if stops[-1] < n and np.isnan(row["expected@10"]):
-        return [f"{said}; too few to project it to {n:,}."]
+        return [f"{sentence}; too few to project it to {n:,}."]
     if stops[-1] < n:
-        return [f"{said}; among {n:,} about {row['expected@10']:.3f}, projected."]
-    return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
+        return [f"{sentence}; among {n:,} about {row['expected@10']:.3f}, projected."]
+    return [f"{sentence}; advise again when there are many more."] if len(stops) > 1 else []
 
 
 def _as_near(found: Found, candidates: Places) -> float:

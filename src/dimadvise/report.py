@@ -31,92 +31,85 @@ from repro.writing import writable_text, write_text
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 
 
-def page(found: Findings, usage: str = "") -> str:
+def page(findings: Findings, usage: str = "") -> str:
     """The report as HTML, figures inside, for a browser, light or dark, wide or narrow.
 
     Args:
-        found: what it says.
+        findings: what it says.
         usage: code that puts the advice to use; left out where there is none.
     """
-    what, wanted = found.target
-    parts = [
-        f'<p class="answer">{escape(headline(found))}</p>',
-        *_paragraphs(consequences(found)),
+    criterion, amount = findings.target
+    sections = [
+        f'<p class="answer">{escape(headline(findings))}</p>',
+        *_paragraphs(consequences(findings)),
     ]
-    parts.append(
+    sections.append(
         _figure(
-            draw_options(found),
+            draw_options(findings),
             "Share of the ten nearest full-size neighbours that are found, against "
             "the bytes of a vector; bands are "
             "95\N{NO-BREAK SPACE}% intervals over queries. Each point is the best "
             "method of its level at this size. "
-            f"{'The ring is the recommendation. ' if found.answer is not None else ''}"
-            f"{'The dotted line is the target.' if what != 'retain' else ''}",
+            f"{'The ring is the recommendation. ' if findings.answer is not None else ''}"
+            f"{'The dotted line is the target.' if criterion != 'retain' else ''}",
         )
     )
-    front = option_table(worth_a_choice(found.options))
+    front = option_table(worth_a_choice(findings.options))
     steps = ", ".join(f"{step:g}" for step in STEPS)
-    parts.append(
-        _table(
-            front,
-            f"The fewest bytes for a recall@10 that is surely {steps}; ▶ is the recommendation",
-        )
-    )
-    if found.shares is not None:
+    caption = f"The fewest bytes for a recall@10 that is surely {steps}; ▶ is the recommendation"
+    sections.append(_table(front, caption))
+    if findings.shares is not None:
         about = (
-            f"Share of the {found.metric or 'score'} at full size that is kept, against the bytes "
-            "of a vector, by the ways that no other beats; shaded down to its lower bound. "
+            f"Share of the {findings.metric or 'score'} at full size that is kept, against the "
+            "bytes of a vector, by the ways that no other beats; shaded down to its lower bound. "
         )
-        dotted = "The dotted line is the target." if what == "retain" else ""
-        parts.append(
-            _figure(draw_shares(found.shares, wanted if what == "retain" else None), about + dotted)
-        )
-        parts.append(_folded(share_table(found.shares), "Score kept at every size"))
-    if found.predicted:
-        parts += ["<h2>What a task's score is expected to keep</h2>", *_paragraphs(found.predicted)]
-    if found.notes:
-        listed = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
-        parts += ["<h2>Before you rely on it</h2>", f"<ul>{listed}</ul>"]
-    if found.measured:
-        parts += ["<h2>How it was measured</h2>", *_paragraphs(found.measured)]
+        dotted = "The dotted line is the target." if criterion == "retain" else ""
+        drawing = draw_shares(findings.shares, amount if criterion == "retain" else None)
+        sections.append(_figure(drawing, about + dotted))
+        sections.append(_folded(share_table(findings.shares), "Score kept at every size"))
+    if findings.predicted:
+        heading = "<h2>What a task's score is expected to keep</h2>"
+        sections += [heading, *_paragraphs(findings.predicted)]
+    if findings.notes:
+        listed = "".join(f"<li>{escape(note)}</li>" for note in findings.notes)
+        sections += ["<h2>Before you rely on it</h2>", f"<ul>{listed}</ul>"]
+    if findings.measured:
+        sections += ["<h2>How it was measured</h2>", *_paragraphs(findings.measured)]
     if usage:
-        parts.append(f"<h2>Use it</h2><pre>{escape(usage)}</pre>")
-    parts.append(
-        _folded(
-            option_table(found.options),
-            f"All {len(found.options)} ways to store that were tried",
-        )
-    )
-    told = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}[found.similarity]
-    about = f"{found.rows:,} vectors of {found.full_dim} × {found.kind}, compared by {told}"
-    title = f"How to store {found.source}"
-    return PAGE.format(title=escape(title), body="\n".join(parts), footer=escape(about))
+        sections.append(f"<h2>Use it</h2><pre>{escape(usage)}</pre>")
+    caption = f"All {len(findings.options)} ways to store that were tried"
+    sections.append(_folded(option_table(findings.options), caption))
+    similarities = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}
+    compared = f"compared by {similarities[findings.similarity]}"
+    about = f"{findings.rows:,} vectors of {findings.full_dim} × {findings.kind}, {compared}"
+    title = f"How to store {findings.source}"
+    return PAGE.format(title=escape(title), body="\n".join(sections), footer=escape(about))
 
 
-def write(path: Path, found: Findings, usage: str = "") -> None:
+def write(path: Path, findings: Findings, usage: str = "") -> None:
     """Write the report, and beside it the same numbers as JSON, under the same name."""
-    told = {
-        "answer": answer_of(found, found.answer),
-        "other_answer": other_answer_of(found),
-        "source": found.source,
-        "target": list(found.target),
-        "rows": found.rows,
-        "rows_total": found.total or found.rows,
-        "dim": found.full_dim,
-        "kind": found.kind,
-        "similarity": found.similarity,
-        "notes": list(found.notes),
-        "measured": list(found.measured),
-        "predicted": list(found.predicted),
-        "options": _records(found.options),
-        "shares": _records(found.shares),
+    record = {
+        "answer": answer_of(findings, findings.answer),
+        "other_answer": other_answer_of(findings),
+        "source": findings.source,
+        "target": list(findings.target),
+        "rows": findings.rows,
+        "rows_total": findings.total or findings.rows,
+        "dim": findings.full_dim,
+        "kind": findings.kind,
+        "similarity": findings.similarity,
+        "notes": list(findings.notes),
+        "measured": list(findings.measured),
+        "predicted": list(findings.predicted),
+        "options": _records(findings.options),
+        "shares": _records(findings.shares),
     }
-    text = writable_text(page(found, usage))
+    text = writable_text(page(findings, usage))
     digest = hashlib.sha256(text.encode()).hexdigest()
     before = [sha256(path)] if path.is_file() else []
 
     def note(pages: list[str]) -> None:
-        sealed_note = sealed({**told, "page": pages})
+        sealed_note = sealed({**record, "page": pages})
         write_text(path.with_suffix(".json"), json.dumps(sealed_note, ensure_ascii=False, indent=1))
 
     # By the note a folder that a kill left is known: until the new page is there, with the old one.
@@ -129,13 +122,13 @@ def _records(table: pd.DataFrame | None) -> list[Any]:
     return [] if table is None else json.loads(table.to_json(orient="records"))
 
 
-def summary(found: Findings) -> str:
+def summary(findings: Findings) -> str:
     """The recommendation, what follows from it, and the ways that are worth a choice, as HTML for a
     notebook.
     """
-    told = _paragraphs([headline(found), *consequences(found)])
-    table = option_table(worth_a_choice(found.options))
-    return "".join(told) + _table(table, "The fewest bytes for each recall@10")
+    paragraphs = _paragraphs([headline(findings), *consequences(findings)])
+    table = option_table(worth_a_choice(findings.options))
+    return "".join(paragraphs) + _table(table, "The fewest bytes for each recall@10")
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

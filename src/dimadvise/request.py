@@ -106,20 +106,20 @@ class Request:
     @property
     def target(self) -> tuple[str, float] | None:
         """What is asked for, and how much of it; None where that is left open."""
-        named = {name: getattr(self, name) for name in TARGETS}
-        given = {name: value for name, value in named.items() if value is not None}
-        if len(given) > 1:
+        amounts = {name: getattr(self, name) for name in TARGETS}
+        targets = {name: value for name, value in amounts.items() if value is not None}
+        if len(targets) > 1:
             raise InputError(
-                f"{' and '.join(f'--{name}' for name in given)} are given: expected one "
+                f"{' and '.join(f'--{name}' for name in targets)} are given: expected one "
                 "target at a time"
             )
-        for name, value in given.items():
+        for name, value in targets.items():
             if name == "bytes" and value < 1:
                 raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
             if name != "bytes" and not 0 < value <= 1:
                 usual = f"expected a share above 0, at most 1, such as {TARGETS[name]}"
                 raise InputError(f"{name} is {value}: {usual}")
-        return next(iter(given.items()), None)
+        return next(iter(targets.items()), None)
 
     def check(self) -> None:
         """Refuse, before any work, what cannot be."""
@@ -162,7 +162,7 @@ def as_option(name: str, value: Any) -> Any:
         kind = "whole numbers" if SEVERAL[name] is int else "names"
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} is {value!r}: expected several {kind}, in a list")
-        return tuple(as_whole(name, each) if SEVERAL[name] is int else str(each) for each in value)
+        return tuple(as_whole(name, item) if SEVERAL[name] is int else str(item) for item in value)
     return value
 
 

@@ -43,7 +43,7 @@ Aim: TypeAlias = tuple[str, float]  # Recall or bytes, and how much of it
 
 
 def worth_measuring(
-    made: Ways,
+    fitted_ways: Ways,
     sample: Sample,
     wanted: Request,
     aim: Aim | None,
@@ -52,40 +52,40 @@ def worth_measuring(
     """How many ways were tried on a sample, and those that no other beats, the full vectors
     first.
     """
-    limit = made.full_dim
+    limit = fitted_ways.full_dim
     sizes = {check_dim(d, limit=limit) for d in wanted.dims} or default_sizes(limit)
-    tried = made.all(wanted.methods, wanted.levels, sorted(sizes, reverse=True))
-    check_differ(sample.documents, made.rows)
-    screened = _screen(made, tried, sample, depth)
+    tried = fitted_ways.all(wanted.methods, wanted.levels, sorted(sizes, reverse=True))
+    check_differ(sample.documents, fitted_ways.rows)
+    screened = _screen(fitted_ways, tried, sample, depth)
     if aim is not None and not wanted.dims:
         about = [way for recall in screened.T for way in between(tried, recall, aim)]
-        closer = made.held([made.full, *about])
-        found = _screen(made, closer, sample, depth)
-        tried, screened = tried + closer[1:], np.concatenate([screened, found[1:]])
+        closer = fitted_ways.held([fitted_ways.full, *about])
+        recall_closer = _screen(fitted_ways, closer, sample, depth)
+        tried, screened = tried + closer[1:], np.concatenate([screened, recall_closer[1:]])
     sizes_of = np.array([bytes_of(way) for way in tried])
-    doublings = np.log2(min(made.rows, wanted.sample) / len(sample.documents))
+    doublings = np.log2(min(fitted_ways.rows, wanted.sample) / len(sample.documents))
     best = contenders(sizes_of, screened, aim)
     best += overlooked(tried, sizes_of, screened[:, 1], aim, doublings)
-    return len(tried), list(dict.fromkeys([made.full, *(tried[i] for i in best)]))
+    return len(tried), list(dict.fromkeys([fitted_ways.full, *(tried[i] for i in best)]))
 
 
 def _screen(
-    made: Ways,
+    fitted_ways: Ways,
     tried: Sequence[Way],
     sample: Sample,
     depth: int,
 ) -> NDArray[Any]:
     """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
     recall, count = [], min(10 * depth, len(sample.documents) - 1)
-    wanted: Places | None = None
+    neighbours: Places | None = None
     steps = progress_bar(tried, show=True, unit="way", desc="screening")
     # One map at a time: all of them would not fit into memory
     for _, levels in groupby(steps, key=lambda way: way[:2]):
-        ways = [made.way(*way) for way in levels]
+        ways = [fitted_ways.way(*way) for way in levels]
         found = sample.searched(ways, count)
         for places in found.places:
-            wanted = places[:, :10] if wanted is None else wanted
-            ranked = ranks(wanted, places)
+            neighbours = places[:, :10] if neighbours is None else neighbours
+            ranked = ranks(neighbours, places)
             recall.append([recalled(ranked, 10, times).mean() for times in (1, depth)])
     return np.array(recall)
 
@@ -98,19 +98,19 @@ def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:
     from one that surely reaches it to the first that failed, where that has not many more bytes
     than the fewest that did.
     """
-    what, amount = aim
+    criterion, amount = aim
     families: dict[tuple[str, int | str], dict[int, int]] = {}
     for place, (method, dim, level) in enumerate(tried[1:], 1):
-        part = dim // level_bytes(level, dim) if level.startswith(PRODUCT) else level
-        families.setdefault((method, part), {})[dim] = place
-    found: list[Way] = []
+        bits = dim // level_bytes(level, dim) if level.startswith(PRODUCT) else level
+        families.setdefault((method, bits), {})[dim] = place
+    ways: list[Way] = []
     brackets = []
     for places in families.values():
         sizes = sorted(places, reverse=True)
-        if what == "bytes":
+        if criterion == "bytes":
             largest = tried[places[sizes[0]]]
             fitting = min(sizes[0], int(amount * sizes[0] / bytes_of(largest)))
-            found += [resized(largest, fitting)] if fitting else []
+            ways += [resized(largest, fitting)] if fitting else []
             continue
         recalls = [recall[places[size]] for size in sizes]
         least = smallest_sufficient(sizes, recalls, amount)
@@ -122,8 +122,8 @@ def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:
     for reached, safe, failed in brackets:
         if bytes_of(reached) <= NEARLY * fewest:
             step = (safe[1] - failed) / CUTS
-            found += [resized(safe, safe[1] - round(step * cut)) for cut in range(1, CUTS)]
-    return [way for way in dict.fromkeys(found) if way not in tried and bytes_of(way)]
+            ways += [resized(safe, safe[1] - round(step * cut)) for cut in range(1, CUTS)]
+    return [way for way in dict.fromkeys(ways) if way not in tried and bytes_of(way)]
 
 
 def contenders(
@@ -135,12 +135,12 @@ def contenders(
     thinned by size, but not about what is asked for.
     """
     chosen: set[int] = set()
-    what, amount = aim or ("", 0.0)
+    criterion, amount = aim or ("", 0.0)
     for column in recall.T:
         last, front = np.inf, is_front(sizes, column)
-        apart = column - amount if what == "recall" else sizes / max(amount, 1) - 1
+        excess = column - amount if criterion == "recall" else sizes / max(amount, 1) - 1
         for place in np.argsort(-sizes, kind="stable"):
-            is_near = bool(aim) and ABOUT[what][0] <= apart[place] <= ABOUT[what][1]
+            is_near = bool(aim) and ABOUT[criterion][0] <= excess[place] <= ABOUT[criterion][1]
             step = FINE if is_near else THINNED
             if front[place] and sizes[place] <= step * last:
                 chosen.add(int(place))
@@ -163,8 +163,8 @@ def overlooked(
     and its recall with re-ranking (W,) may come up to it, by `MOVED` a doubling. The cheapest of
     each number of dims is kept, and of these the ones with the most bits a number.
     """
-    what, amount = aim or ("", 0.0)
-    if what != "recall" or doublings <= 0:
+    criterion, amount = aim or ("", 0.0)
+    if criterion != "recall" or doublings <= 0:
         return []
     fewest = sizes[recall >= amount + SURE * (1 - amount)].min(initial=sizes.max())
     is_near = ~is_front(sizes, recall) & (sizes < fewest) & (recall >= amount - MOVED * doublings)
@@ -193,7 +193,7 @@ def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
 
 def choose(
     options: pd.DataFrame,
-    what: str,
+    criterion: str,
     amount: float,
     rerank: int,
     full: float = np.inf,
@@ -204,17 +204,18 @@ def choose(
     A recall is reached by the lower end of its interval, less what is expected to be lost among all
     rows where fewer were searched. None: the full vectors, of `full` bytes in their file, alone do.
     """
-    own = options[options["rerank"] == rerank]
-    if what == "bytes":
-        own = own[(own["bytes"] <= amount) & (own["bytes"] < full)]
+    candidates = options[options["rerank"] == rerank]
+    if criterion == "bytes":
+        candidates = candidates[(candidates["bytes"] <= amount) & (candidates["bytes"] < full)]
         return (
             None
-            if own.empty
-            else int(own.sort_values("bytes", kind="stable")["recall@10"].idxmax())
+            if candidates.empty
+            else int(candidates.sort_values("bytes", kind="stable")["recall@10"].idxmax())
         )
-    own = own[own["front"]].sort_values("bytes", ascending=False, kind="stable")
-    bound = own["low@10"] - (own["recall@10"] - own["expected@10"])
-    passing = own[(bound >= amount).cummin()]
+    front = candidates[candidates["front"]]
+    front = front.sort_values("bytes", ascending=False, kind="stable")
+    bound = front["low@10"] - (front["recall@10"] - front["expected@10"])
+    passing = front[(bound >= amount).cummin()]
     best = None if passing.empty else int(passing.index[-1])
     return (
         None

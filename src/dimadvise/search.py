@@ -39,9 +39,10 @@ class Nearest:
             )
             return
         passed = np.flatnonzero(scores > self._scores.min(1, keepdims=True))
-        queries, columns = (each.astype(np.int32) for each in np.divmod(passed, scores.shape[1]))
+        places = np.divmod(passed, scores.shape[1])
+        queries, columns = (numbers.astype(np.int32) for numbers in places)
         self._waiting.append((queries, columns + np.int32(start), scores.ravel()[passed]))
-        if sum(len(part[0]) for part in self._waiting) > self._scores.size // 2:
+        if sum(len(batch[0]) for batch in self._waiting) > self._scores.size // 2:
             self._merge()
 
     def best(self) -> tuple[Places, Scores]:
@@ -59,7 +60,7 @@ class Nearest:
         if not self._waiting:
             return
         queries, places, scores = (
-            np.concatenate(parts) for parts in zip(*self._waiting, strict=True)
+            np.concatenate(batches) for batches in zip(*self._waiting, strict=True)
         )
         order = np.argsort(queries, kind="stable")
         queries, places, scores = queries[order], places[order], scores[order]
@@ -94,7 +95,7 @@ class Found:
 def searched(
     ways: Sequence[Deployment],
     Q: Any,
-    own: Places,
+    self_places: Places,
     blocks: Iterable[Any],
     count: int,
     stops: Sequence[int],
@@ -105,24 +106,25 @@ def searched(
     Args:
         ways: of storing documents by one similarity, and asking for them.
         Q: queries (m, D) of full size.
-        own: number of the document that a query itself is, which it never finds; -1 for none (m,).
+        self_places: number of the document that a query itself is, which it never finds; -1 for
+            none (m,).
         blocks: documents (b, D) of full size; no stop lies within a block.
         count: how many nearest are kept.
         stops: numbers of documents, ascending.
     """
-    asked = [way.queries(Q) for way in ways]
+    queries = [way.queries(Q) for way in ways]
     # Distances do not change if all is moved: about the mean of the queries numbers and rounding
     # errors are small
     distant = [way.similarity == "l2" and way.level != "binary" for way in ways]
-    centres = [q.mean(0) for q in asked]
-    asked = [
-        q - centre if far else q for q, centre, far in zip(asked, centres, distant, strict=True)
+    centres = [q.mean(0) for q in queries]
+    queries = [
+        q - centre if far else q for q, centre, far in zip(queries, centres, distant, strict=True)
     ]
-    nearest = [Nearest(len(own), count) for _ in ways]
+    nearest = [Nearest(len(self_places), count) for _ in ways]
     seconds = [0.0] * len(ways)
     start = 0
     for block in blocks:
-        inside = np.flatnonzero((own >= start) & (own < start + len(block)))
+        inside = np.flatnonzero((self_places >= start) & (self_places < start + len(block)))
         for i, way in enumerate(ways):
             # Ways that share a map come one after the other.
             if not i or way.transform is not ways[i - 1].transform:
@@ -131,15 +133,15 @@ def searched(
             if distant[i]:
                 stored = stored - centres[i]
             began = perf_counter()
-            scores = asked[i] @ stored.T
+            scores = queries[i] @ stored.T
             if distant[i]:  # -|q - s|² but for |q|², the same for all
                 scores = 2 * scores - np.einsum("ij,ij->i", stored, stored)
-            scores[inside, own[inside] - start] = -np.inf
+            scores[inside, self_places[inside] - start] = -np.inf
             nearest[i].add(scores, start)
             seconds[i] += perf_counter() - began
         start += len(block)
         if start in stops:
-            best = [each.best() for each in nearest]
+            best = [of_way.best() for of_way in nearest]
             yield Found(start, [places for places, _ in best], best[0][1], list(seconds))
 
 
@@ -151,5 +153,5 @@ def ranks(wanted: Places, found: Places) -> Places:
     shift = stride * np.arange(len(found))[:, None]  # No two queries share a number
     order = np.argsort(found, axis=1)
     flat = (np.take_along_axis(found, order, 1) + shift).ravel()
-    at = np.minimum(np.searchsorted(flat, wanted + shift), flat.size - 1)
-    return np.where(flat[at] == wanted + shift, order.ravel()[at], found.shape[1])
+    slots = np.minimum(np.searchsorted(flat, wanted + shift), flat.size - 1)
+    return np.where(flat[slots] == wanted + shift, order.ravel()[slots], found.shape[1])

@@ -81,12 +81,12 @@ class Source:
 
     def digest(self, shard: Shard, seen: Callable[[Block], None] = lambda block: None) -> str:
         """Digest of all rows of a shard as float32, and of their ids; each block is `seen`."""
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         for block in self.blocks(shard):
-            found.update(np.ascontiguousarray(block).data)
+            hasher.update(np.ascontiguousarray(block).data)
             seen(block)
-        found.update(json.dumps(self.ids(shard)).encode())
-        return found.hexdigest()
+        hasher.update(json.dumps(self.ids(shard)).encode())
+        return hasher.hexdigest()
 
 
 class Stamp(NamedTuple):
@@ -100,5 +100,5 @@ class Stamp(NamedTuple):
 
 def _stamps(path: Path) -> tuple[Stamp, ...]:
     """The stamp of each file that vectors are read from."""
-    found = ((file.name, file.stat()) for file in files_of(path))
-    return tuple(Stamp(name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in found)
+    stats = ((file.name, file.stat()) for file in files_of(path))
+    return tuple(Stamp(name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

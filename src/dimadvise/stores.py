@@ -18,17 +18,17 @@ STORES: dict[str, Any] = tomllib.loads(
 NEAREST = 10  # That a query of what is pasted wants
 
 
-def levels_of(store: str, asked: Sequence[str] = ()) -> list[str]:
+def levels_of(store: str, levels: Sequence[str] = ()) -> list[str]:
     """The levels that a store holds, of those asked for if any are.
 
     Raises:
         InputError: for a level that it does not hold.
     """
     types = STORES[store]["types"]
-    for level in asked:
+    for level in levels:
         if level not in types:
             raise InputError(f"{store} holds no {level}: expected {', '.join(types)}")
-    return [level for level in asked or MENU if level in types]
+    return [level for level in levels or MENU if level in types]
 
 
 def check_store(store: str, similarity: str, levels: Sequence[str] = ()) -> None:
@@ -67,7 +67,7 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
     operators = record.get("operators", {})
     count, full = NEAREST * max(times, 1), len(deployment.transform.matrix)
     rescored = bool(times and record["again"] and full <= record.get("most_full", full))
-    parts = ("again", "load_again") if rescored else ("paste", "load")
+    keys = ("again", "load_again") if rescored else ("paste", "load")
     words = dict(
         dim=deployment.transform.dim,
         full=full,
@@ -84,7 +84,7 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
         searched=min(max(4 * count, 200), 1000),
     )
     words["coded"] = Template(record.get("row", {}).get(level, "")).substitute(words)
-    texts = [record[part].strip() for part in parts if part in record]
+    texts = [record[key].strip() for key in keys if key in record]
     pasted = Template("\n\n".join(texts)).substitute(words)
     if times and not rescored:
         pasted += f"\n# Then order the {count} candidates by the full vectors, and keep {NEAREST}."

@@ -67,9 +67,9 @@ def _check_order(names: Sequence[str], X: Vectors, where: str) -> None:
     """
     ids = [str(name) for name in X.ids(0, X.shape[0])] if names else []
     ids = ids or _counted(names)
-    known = set(ids)
+    id_set = set(ids)
     for row, (name, expected) in enumerate(zip(names, ids, strict=False)):
-        if name != expected and name in known:
+        if name != expected and name in id_set:
             raise InputError(
                 f"{where} names row {row} {name!r}, {X.name} names it {expected!r}: bring the "
                 "labels into the order of the vectors, for label i is of row i"
@@ -118,12 +118,13 @@ def judged(table: Table, queries: int, documents: int) -> Search:
 
 def _rows(table: Table, column: str, n: int) -> Rows:
     """Row numbers below n, from one column of a table."""
-    found = []
+    row_numbers = []
     for (line, _), text in zip(table.rows, table[column], strict=True):
         try:
-            found.append(int(text))
+            row_numbers.append(int(text))
         except ValueError:
             raise InputError(f"{table.path} line {line}: {text!r} is no row number") from None
-        if not 0 <= found[-1] < n:
-            raise InputError(f"{table.path} line {line}: row {found[-1]}: expected 0 to {n - 1}")
-    return np.array(found, np.int64)
+        if not 0 <= row_numbers[-1] < n:
+            row = row_numbers[-1]
+            raise InputError(f"{table.path} line {line}: row {row}: expected 0 to {n - 1}")
+    return np.array(row_numbers, np.int64)

@@ -46,21 +46,21 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         """Moments of both sets of rows together."""
         rows = self.rows + other.rows
-        apart = other.mean - self.mean
-        between = np.outer(apart, apart) * (self.rows * other.rows / rows)
+        shift = other.mean - self.mean
+        between = np.outer(shift, shift) * (self.rows * other.rows / rows)
         return Moments(
             rows,
-            self.mean + apart * (other.rows / rows),
+            self.mean + shift * (other.rows / rows),
             self.scatter + other.scatter + between,
         )
 
-    def __sub__(self, part: "Moments") -> "Moments":
+    def __sub__(self, removed: "Moments") -> "Moments":
         """Moments of the rows that are left without some of them."""
-        if part.rows >= self.rows:
+        if removed.rows >= self.rows:
             raise InputError(
-                f"{part.rows} of {self.rows} rows are left out: nothing remains to fit on"
+                f"{removed.rows} of {self.rows} rows are left out: nothing remains to fit on"
             )
-        return self + Moments(-part.rows, part.mean, -part.scatter)
+        return self + Moments(-removed.rows, removed.mean, -removed.scatter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +99,10 @@ class Transform:
         return Transform(self.method, dim, matrix, self.bias[:dim] * longer, self.unit)
 
 
-def halvings(full: int, parts: int) -> list[float]:
+def halvings(full: int, per_halving: int) -> list[float]:
     """The full size, then so many to each halving, down to what rounds to 8."""
     whole_halvings = int(np.log2(max(full, 2)))
-    sizes = (full * 2 ** (-step / parts) for step in range(parts * whole_halvings + 1))
+    sizes = (full * 2 ** (-step / per_halving) for step in range(per_halving * whole_halvings + 1))
     return [size for size in sizes if round(size) >= min(8, full)]
 
 
@@ -113,24 +113,24 @@ def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
     Raises:
         InputError: where there are no rows, or memory is short of the products of all columns.
     """
-    found: Moments | None = None
+    total: Moments | None = None
     for block in blocks:
         X = np.asarray(block, np.float32)
         if not len(X):
             continue
-        if found is None:
+        if total is None:
             _check_width(X.shape[1])
         if unit:
             X = unit_rows(X)
         mean = X.mean(0, dtype=np.float64)
         centred = X - mean.astype(np.float32)  # Products of small numbers: single precision does
-        left = centred.mean(0, dtype=np.float64)  # What rounding the mean has left
-        scatter = (centred.T @ centred).astype(np.float64) - len(X) * np.outer(left, left)
-        part = Moments(len(X), mean, scatter)
-        found = part if found is None else found + part
-    if found is None:
+        residue = centred.mean(0, dtype=np.float64)  # What rounding the mean has left
+        scatter = (centred.T @ centred).astype(np.float64) - len(X) * np.outer(residue, residue)
+        of_block = Moments(len(X), mean, scatter)
+        total = of_block if total is None else total + of_block
+    if total is None:
         raise InputError("no rows to fit on: expected at least one")
-    return found
+    return total
 
 
 def _check_width(D: int) -> None:
@@ -209,7 +209,8 @@ def fit_transform_of(
 def rotated(transform: Transform, seed: int) -> Transform:
     """The same directions, turned at random: each number then carries as much as any other."""
     turn = _turn(transform.dim, seed)
-    matrix, bias = ((part @ turn).astype(np.float32) for part in (transform.matrix, transform.bias))
+    affine = transform.matrix, transform.bias
+    matrix, bias = ((weights @ turn).astype(np.float32) for weights in affine)
     return Transform(transform.method + TURNED, transform.dim, matrix, bias, transform.unit)
 
 

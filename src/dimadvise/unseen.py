@@ -42,10 +42,10 @@ class FoldMoments:
         others in none.
         """
         self.vectors, self.unit = vectors, unit
-        drawn = make_rng(seed, "coded rows").permutation(vectors.shape[0])[:CODED_ROWS]
+        coded_rows = make_rng(seed, "coded rows").permutation(vectors.shape[0])[:CODED_ROWS]
         place = {row: fold for row, fold in zip(rows.tolist(), folds.tolist(), strict=True)}
-        self.drawn = drawn
-        self.fold_drawn = np.array([place.get(row, UNJUDGED) for row in drawn.tolist()])
+        self.drawn = coded_rows
+        self.fold_drawn = np.array([place.get(row, UNJUDGED) for row in coded_rows.tolist()])
         self.parts = {
             int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)
         }
@@ -54,12 +54,13 @@ class FoldMoments:
             if NEVER in self.parts:
                 self.whole = self.whole - self.parts[NEVER]
             return
-        apart = np.ones(vectors.shape[0], bool)
-        apart[rows] = False
-        drawn = make_rng(seed, "fit rows").choice(np.flatnonzero(apart), FIT_ROWS, replace=False)
-        self.whole = moments_of(vectors.taken(np.sort(drawn)), unit=unit)
-        for fold, part in self.parts.items():
-            self.whole = self.whole if fold == NEVER else self.whole + part
+        is_unjudged = np.ones(vectors.shape[0], bool)
+        is_unjudged[rows] = False
+        rng = make_rng(seed, "fit rows")
+        fit_rows = rng.choice(np.flatnonzero(is_unjudged), FIT_ROWS, replace=False)
+        self.whole = moments_of(vectors.taken(np.sort(fit_rows)), unit=unit)
+        for fold, of_fold in self.parts.items():
+            self.whole = self.whole if fold == NEVER else self.whole + of_fold
 
     def unseen(self, split: Split) -> Block:
         """Some rows of no fold of a split, for what codes need beside a map."""
@@ -72,10 +73,10 @@ class FoldMoments:
 
     def without(self, split: Split) -> Moments:
         """Moments of all rows but those of some folds."""
-        found = self.whole
+        rest = self.whole
         for fold in split:
-            found = found - self.parts[fold]
-        return found
+            rest = rest - self.parts[fold]
+        return rest
 
 
 class Shortened:
@@ -99,15 +100,15 @@ class Shortened:
         A `coder` makes of rows (m, d) that a map gave the way in which rows of this size are
         stored; without one they are as the map gives them.
         """
-        known = {split: moments.without(split) for split in {(), *splits}}
-        most = min(most_dims(method, each) for each in known.values())
+        by_split = {split: moments.without(split) for split in {(), *splits}}
+        most = min(most_dims(method, of_split) for of_split in by_split.values())
         self.method, self.vectors = method, moments.vectors
         self.moments, self.coder = moments, coder
         self.sizes = [d for d in sizes if d <= most]
         top = max(self.sizes, default=1)
         self.maps = {
             s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed)
-            for s, m in known.items()
+            for s, m in by_split.items()
         }
 
     def __call__(self, rows: Rows, split: Split = ()) -> Block:

@@ -69,8 +69,8 @@ def refuse_unread_column(column: str, *paths: Path) -> None:
     """Refuse the name of a column where none of the files has columns or arrays by name."""
     forms = {form_of(file) for path in paths for file in files_of(path)}
     if column and not forms.intersection(NAMED):
-        told = ", ".join(map(str, paths))
-        raise InputError(f"--column {column}: {told} has no columns by name; leave it out")
+        listed = ", ".join(map(str, paths))
+        raise InputError(f"--column {column}: {listed} has no columns by name; leave it out")
 
 
 def files_of(path: Path) -> list[Path]:
@@ -87,9 +87,9 @@ def files_of(path: Path) -> list[Path]:
         if file.name.startswith(".") or file.name in MAPS or form_of(file) not in FORMS:
             continue
         if not file.is_file():
-            what = "a link that leads nowhere" if file.is_symlink() else "no regular file"
+            reason = "a link that leads nowhere" if file.is_symlink() else "no regular file"
             wanted = "mend it, or move it away: without it rows may be missing"
-            raise InputError(f"{file} has the name of a shard and is {what}: {wanted}")
+            raise InputError(f"{file} has the name of a shard and is {reason}: {wanted}")
         vectors.append(file)
     return sorted(vectors, key=lambda path: (_numbered(path), path.name))
 
@@ -117,13 +117,14 @@ def _folder(path: Path, column: str) -> Vectors:
         raise others[0][1]
     forms = sorted({form_of(file) for file, _ in shards})
     if len(forms) != 1:
-        there = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
+        contents = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
         hints = [] if forms else [_way_out(file) for file in sorted(path.iterdir())]
         wanted = f"expected shards of one form, of {', '.join(FORMS)}"
-        raise InputError(f"{path} holds {there}: {wanted}{next(filter(None, hints), '')}")
-    kept = {_without_digits(file) for file, _ in shards}
+        raise InputError(f"{path} holds {contents}: {wanted}{next(filter(None, hints), '')}")
+    shard_names = {_without_digits(file) for file, _ in shards}
     for file, error in others:
-        if _without_digits(file) in kept:  # Named as a shard, it is one, and something is wrong.
+        # Named as a shard, it is one, and something is wrong.
+        if _without_digits(file) in shard_names:
             raise error
     if others:
         names = ", ".join(file.name for file, _ in others[:3])
@@ -131,13 +132,13 @@ def _folder(path: Path, column: str) -> Vectors:
         log.warning("%s: %s without a matrix left aside: %s", path, files, names)
     _refuse_mixed_numbers(shards)
     _say_if_incomplete(path, [file for file, _ in shards])
-    whole = Shards([vectors for _, vectors in shards], str(path))
-    whole.files = [file.name for file, _ in shards]
-    named = [file for file, _ in others if _names_rows(file)]
-    whole.name_rows(_ids_beside(named, whole.shape[0]))
-    if named and not whole.id_column:
-        whole.unread_ids = whole.unread_ids or named[0].name
-    return whole
+    joined = Shards([vectors for _, vectors in shards], str(path))
+    joined.files = [file.name for file, _ in shards]
+    id_files = [file for file, _ in others if _names_rows(file)]
+    joined.name_rows(_ids_beside(id_files, joined.shape[0]))
+    if id_files and not joined.id_column:
+        joined.unread_ids = joined.unread_ids or id_files[0].name
+    return joined
 
 
 def _refuse_mixed_numbers(shards: Sequence[tuple[Path, Vectors]]) -> None:
@@ -150,18 +151,18 @@ def _refuse_mixed_numbers(shards: Sequence[tuple[Path, Vectors]]) -> None:
         is_code = vectors.kind.startswith(("int", "uint"))
         kinds.setdefault(vectors.kind if is_code else "floats", (file, vectors.kind))
     if len(kinds) > 1:
-        (one, first), (other, second) = list(kinds.values())[:2]
-        told = f"{one} holds {first}, {other} {second}: as one matrix they would be of two scales"
-        raise InputError(f"{told}; write all shards with one kind of number, or keep them apart")
+        (path, first), (other, second) = list(kinds.values())[:2]
+        clash = f"{path} holds {first}, {other} {second}: as one matrix they would be of two scales"
+        raise InputError(f"{clash}; write all shards with one kind of number, or keep them apart")
 
 
 def _say_if_incomplete(path: Path, files: Sequence[Path]) -> None:
     """Warn where the name of a shard counts more than there are, such as part-00000-of-00003."""
-    there: dict[int, set[int]] = {}
+    by_total: dict[int, set[int]] = {}
     for file in files:
         if counted := re.search(r"(\d+)-of-(\d+)", file.name):
-            there.setdefault(int(counted[2]), set()).add(int(counted[1]))
-    for total, numbers in there.items():
+            by_total.setdefault(int(counted[2]), set()).add(int(counted[1]))
+    for total, numbers in by_total.items():
         if len(numbers) < total:
             log.warning(
                 "%s holds %d of the %d shards that its names count", path, len(numbers), total
@@ -191,8 +192,8 @@ def _ids_beside(files: Sequence[Path], rows: int) -> Sequence[Name]:
 def _way_out(path: Path) -> str:
     """What to do with a file of a form that is known but not read, to end a message with."""
     form = form_of(path)
-    known = WAYS_OUT.get(form) or WAYS_OUT.get(path.suffix.lower(), "")
-    return f"; {known.format(path=path)}" if known else ""
+    remedy = WAYS_OUT.get(form) or WAYS_OUT.get(path.suffix.lower(), "")
+    return f"; {remedy.format(path=path)}" if remedy else ""
 
 
 FORMS: dict[str, Callable[[Path, str], Vectors]] = {
@@ -252,4 +253,4 @@ def _without_digits(path: Path) -> str:
 
 def _numbered(path: Path) -> list[Any]:
     """The name with its digits as numbers, so that part-2 stands before part-10."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path.name)]
+    return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", path.name)]

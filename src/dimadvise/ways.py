@@ -99,19 +99,19 @@ class Ways:
         for level in levels:
             one_of(level, MENU, "level")
         menu = levels_of(self.store, levels) if self.store else MENU[1:]
-        found = [self.full]
+        ways = [self.full]
         for method in methods:
             chosen = levels or [level for level in menu if self._suits(method, level)]
             reach = most_dims("svd" if method == LEARNT else method, self.moments)
             within = [dim for dim in sizes if dim <= reach]
             plain = [level for level in chosen if level != PRODUCT and method != LEARNT]
-            found += [(method, dim, level) for dim in within for level in plain]
+            ways += [(method, dim, level) for dim in within for level in plain]
             if PRODUCT in chosen and method in CODED_BY:
-                found += self._products(method, within[::2])
-        kept = self.held(found)
-        if self.store and kept == [self.full]:
+                ways += self._products(method, within[::2])
+        storable = self.held(ways)
+        if self.store and storable == [self.full]:
             raise InputError(f"{self.store} holds none of the ways that are tried: give other dims")
-        return kept
+        return storable
 
     def held(self, ways: Sequence[Way]) -> list[Way]:
         """Those that the store holds, without one all; and the full vectors, which tell the
@@ -134,12 +134,12 @@ class Ways:
 
     def _products(self, method: str, sizes: Sequence[int]) -> list[Way]:
         """Product codes of a method; those whose turn is learnt take long, and are few."""
-        parts = PARTS if method != LEARNT else PARTS[-1:]
+        widths = PARTS if method != LEARNT else PARTS[-1:]
         return [
-            (method, dim, f"{PRODUCT}{dim // part}")
-            for part in parts
+            (method, dim, f"{PRODUCT}{dim // width}")
+            for width in widths
             for dim in sizes
-            if dim % part == 0 and 64 <= dim <= LONGEST
+            if dim % width == 0 and 64 <= dim <= LONGEST
         ]
 
     def way(self, method: str, dim: int, level: str) -> Deployment:
@@ -276,9 +276,9 @@ def resized(way: Way, dim: int) -> Way:
     """
     method, before, level = way
     if level.startswith(PRODUCT):
-        part = before // int(level.removeprefix(PRODUCT))
-        dim -= dim % part
-        level = f"{PRODUCT}{dim // part}"
+        width = before // int(level.removeprefix(PRODUCT))
+        dim -= dim % width
+        level = f"{PRODUCT}{dim // width}"
     return method, dim, level
 
 
