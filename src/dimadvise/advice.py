@@ -78,16 +78,15 @@ class Judgement:
             return []
         if self.answer is None:
             sentence = (
-                f"No size below {self.full_dim} is expected to keep {100 * self.retain:g} "
-                "% of a task's score."
+                f"No size below {self.full_dim} is expected to keep {100 * self.retain:g} % of a "
+                "task's score."
             )
         else:
             sentence = (
-                f"{self.answer.dim} of {self.full_dim} dimensions ({self.answer.method}) "
-                "are expected to keep "
-                f"{100 * self.retain:g} % of a task's score: a prediction from their "
-                "covariance and the neighbours "
-                "kept, by the rule that was nearest to what labels say of other embeddings."
+                f"{self.answer.dim} of {self.full_dim} dimensions ({self.answer.method}) are "
+                f"expected to keep {100 * self.retain:g} % of a task's score: a prediction from "
+                "their covariance and the neighbours kept, by the rule that was nearest to what "
+                "labels say of other embeddings."
             )
         methods = [self.answer.method] if self.answer else [c.method for c in self.candidates]
         return [sentence, *read_measured().statement(list(dict.fromkeys(methods)), self.retain)]

@@ -160,9 +160,8 @@ class Check:
         if not math.isnan(self.tail):
             tail = f" {100 * self.tail:.1f} % of queries find less than half of their ten."
         return (
-            f"{sentence}. {self.what} {interval.value:.3f} "
-            f"[{interval.low:.3f}, {interval.high:.3f}], promised "
-            f"{self.promised:.3f}; {self.about}.{tail}"
+            f"{sentence}. {self.what} {interval.value:.3f} [{interval.low:.3f}, "
+            f"{interval.high:.3f}], promised {self.promised:.3f}; {self.about}.{tail}"
         )
 
 

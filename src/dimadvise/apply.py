@@ -69,8 +69,7 @@ def apply(
     if width != len(deployment.transform.matrix):
         raise InputError(
             f"{vectors} has {width} numbers a row, {advice} was advised on "
-            f"{len(deployment.transform.matrix)}: give "
-            "vectors of the same encoder"
+            f"{len(deployment.transform.matrix)}: give vectors of the same encoder"
         )
     if unread := source.vectors.unread_ids:
         reason = "does not hold a whole number or a text for each row of every file"
@@ -228,8 +227,8 @@ def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     differing = [name for name in AGREEING if manifest.get(name) != plan[name]]
     if differing:
         raise InputError(
-            f"{output} holds shards of another run, which differs in "
-            f"{', '.join(differing)}: give another output"
+            f"{output} holds shards of another run, which differs in {', '.join(differing)}: give "
+            "another output"
         )
     return path_before, shards
 

@@ -37,8 +37,8 @@ TENSORS = {
 }
 """Safetensors' word for a kind of number → numpy's, which has none for bfloat16."""
 SPARSE = (
-    "; it looks like a sparse matrix: save a plain one, "
-    "np.save('X.npy', scipy.sparse.load_npz('{path}').toarray())"
+    "; it looks like a sparse matrix: save a plain one, np.save('X.npy', "
+    "scipy.sparse.load_npz('{path}').toarray())"
 )
 
 

@@ -112,8 +112,8 @@ def share_bounds(
     if not base - half > 0:
         raise NoShareError(
             f"the reference scores {base:.4f} [{base - half:.4f}, {base + half:.4f}]: "
-            "a share of what may be zero says "
-            "nothing. Use more labelled items, or labels that these embeddings can tell apart"
+            "a share of what may be zero says nothing. Use more labelled items, or labels that "
+            "these embeddings can tell apart"
         )
     reach = float(t.ppf(1 - (1 - confidence) / (1 + CAREFUL / n), n - 1))
     low = np.min([_fieller(scores, spread, reach) for spread in spreads], axis=0)

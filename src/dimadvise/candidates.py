@@ -90,8 +90,8 @@ def why_none(
             return f"no size below {full} was tried"
         best = max(below, key=lambda c: c.expected)
         return (
-            f"the most that is expected below {full} is {100 * best.expected:.2f} %, "
-            f"of {best.method} at {best.dim}"
+            f"the most that is expected below {full} is {100 * best.expected:.2f} %, of "
+            f"{best.method} at {best.dim}"
         )
     close = [c for c in below if c.share > retain and np.isfinite(c.low)]
     if not close:
@@ -102,8 +102,7 @@ def why_none(
     best = max(close, key=lambda c: (c.share - retain) / max(c.share - c.low, 1e-12))
     needed = evidence.items * ((best.share - best.low) / (best.share - retain)) ** 2
     return (
-        f"{evidence.items:,} labelled items are too few to tell: {best.method} at {best.dim} "
-        f"as {best.level} keeps "
-        f"{100 * best.share:.2f} % of the score; about "
+        f"{evidence.items:,} labelled items are too few to tell: {best.method} at {best.dim} as "
+        f"{best.level} keeps {100 * best.share:.2f} % of the score; about "
         f"{math.ceil(needed / 10) * 10:,} items would do"
     )

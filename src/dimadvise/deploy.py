@@ -175,8 +175,8 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} {missing}; copy the whole folder again, or give another one")
     if not unchanged(note):
         raise InputError(
-            f"{path} has changed since it was written: copy the whole folder again, "
-            "or write a new one"
+            f"{path} has changed since it was written: copy the whole folder again, or write a new "
+            "one"
         )
     return note
 

@@ -89,9 +89,9 @@ class Evidence(ABC):
     def _check_items(self, items: int, noun: str) -> None:
         if items < FEWEST:
             raise InputError(
-                f"{items} {noun}: at least {FEWEST} are needed before an interval means "
-                "anything, and several "
-                "hundred to tell a loss of one per cent; without labels the advice is a prediction"
+                f"{items} {noun}: at least {FEWEST} are needed before an interval means anything, "
+                "and several hundred to tell a loss of one per cent; without labels the advice is "
+                "a prediction"
             )
         object.__setattr__(self, "items", items)
 

@@ -164,8 +164,7 @@ class Vectors(ABC):
             small = f"row {rows[row]} holds no number beyond {reach[row]:.0e}"
             raise InputError(
                 f"{self.name} {small}, of which single precision knows no length: "
-                "multiply all rows by "
-                "one number, or make such rows zero"
+                "multiply all rows by one number, or make such rows zero"
             )
         return single
 

@@ -250,7 +250,7 @@ def _of_answer(findings: Findings) -> list[str]:
         )
     if chosen["alike@10"] - chosen["recall@10"] > TIED:
         near += (
-            f" Many are about as near as the tenth: counting those too, recall@10 is "
+            " Many are about as near as the tenth: counting those too, recall@10 is "
             f"{chosen['alike@10']:.3f}."
         )
     return [

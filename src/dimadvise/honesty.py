@@ -68,9 +68,9 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
     n, D = X.shape
     if moments.rows < ROWS_PER_DIM * D:
         yield (
-            f"Components of {D} numbers were fitted on {moments.rows:,} rows, and "
-            "follow chance too: what that "
-            f"loses is in the recall; give {ROWS_PER_DIM * D:,} rows or more to lose less."
+            f"Components of {D} numbers were fitted on {moments.rows:,} rows, and follow chance "
+            f"too: what that loses is in the recall; give {ROWS_PER_DIM * D:,} rows or more to "
+            "lose less."
         )
     deviation = X.std(0, dtype=np.float64)
     still = int((deviation <= STILL * np.median(deviation)).sum())
@@ -100,22 +100,21 @@ def _lengths(X: Block, similarity: str) -> Iterator[str]:
     spread = lengths.std() / max(lengths.mean(), 1e-300)
     if similarity == "cosine" and spread > LENGTHS:
         yield (
-            f"Rows are not of one length (from {lengths.min():.3g} to {lengths.max():.3g}), "
-            "which cosines do not see: if your "
-            "store ranks by inner product or distance, say so by --similarity, or "
-            "divide rows by their length."
+            f"Rows are not of one length (from {lengths.min():.3g} to {lengths.max():.3g}), which "
+            "cosines do not see: if your store ranks by inner product or distance, say so by "
+            "--similarity, or divide rows by their length."
         )
     if similarity != "cosine" and spread <= LENGTHS:
         yield (
-            "All rows have about the same length, so cosine, inner product and "
-            "distance rank alike: take cosine."
+            "All rows have about the same length, so cosine, inner product and distance rank "
+            "alike: take cosine."
         )
     shared = _squared_length(_mean(X)) / max(float(np.mean(lengths**2)), 1e-300)
     if similarity != "l2" and shared > SHARED:  # Distances do not feel where all rows lie.
         yield (
-            f"All rows point one way: their mean holds {100 * shared:.0f} % of their "
-            "squared length, and subtracting it, "
-            "as pca does, changes which are near; prefer svd, which does not."
+            f"All rows point one way: their mean holds {100 * shared:.0f} % of their squared "
+            "length, and subtracting it, as pca does, changes which are near; prefer svd, which "
+            "does not."
         )
 
 
@@ -130,9 +129,9 @@ def _populations(X: Block) -> Iterator[str]:
     between = of_means / total - by_chance
     if between > DRIFT:
         yield (
-            f"Parts of the file differ: {100 * between:.0f} % of the variance lies "
-            "between its tenths. If these are "
-            "several populations that are searched apart, advise on each by itself."
+            f"Parts of the file differ: {100 * between:.0f} % of the variance lies between its "
+            "tenths. If these are several populations that are searched apart, advise on each by "
+            "itself."
         )
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
     for _ in range(20):  # The first component, by powers
@@ -141,9 +140,8 @@ def _populations(X: Block) -> Iterator[str]:
     share, smaller = split_share(np.sort(centred @ weights))
     if share > SPLIT:
         yield (
-            "Rows fall into two groups along their first component, "
-            f"{100 * smaller:.0f} % in the smaller one. If they "
-            "are several populations, such as questions and passages, or two "
+            f"Rows fall into two groups along their first component, {100 * smaller:.0f} % in the "
+            "smaller one. If they are several populations, such as questions and passages, or two "
             "languages, advise on each by itself."
         )
 
@@ -175,10 +173,9 @@ def _apart(X: Block, Q: Block) -> Iterator[str]:
     squared = _squared_length(_mean(X) - _mean(Q)) / max(variance, 1e-300)
     if squared - 1 / len(Q) > APART:
         yield (
-            f"Queries are unlike documents: the means lie {np.sqrt(squared):.1f} "
-            "deviations apart. Recall is of these "
-            "queries, while maps and ranges were fitted on documents: advise again "
-            "whenever the queries change."
+            f"Queries are unlike documents: the means lie {np.sqrt(squared):.1f} deviations apart. "
+            "Recall is of these queries, while maps and ranges were fitted on documents: advise "
+            "again whenever the queries change."
         )
 
 
@@ -208,8 +205,8 @@ def nested_or_not(sample: Sample, similarity: str) -> str:
     neighbours = full.shape[1]
     recalls = [float((ranks(full, places) < neighbours).mean()) for places in (first, last)]
     comparison = (
-        f"the first {quarter} of {D} columns find {recalls[0]:.2f} of the neighbours, "
-        f"the last {quarter} {recalls[1]:.2f}"
+        f"the first {quarter} of {D} columns find {recalls[0]:.2f} of the neighbours, the last "
+        f"{quarter} {recalls[1]:.2f}"
     )
     if recalls[0] - recalls[1] > MARGIN:
         return (
@@ -217,8 +214,8 @@ def nested_or_not(sample: Sample, similarity: str) -> str:
             f"{comparison}; cutting needs no map."
         )
     return (
-        f"The vectors do not look trained to be cut (Matryoshka): {comparison}; a map "
-        "that is fitted keeps more."
+        f"The vectors do not look trained to be cut (Matryoshka): {comparison}; a map that is "
+        "fitted keeps more."
     )
 
 

@@ -185,14 +185,13 @@ def _how(
         if fitted_ways.store
         else "Queries stay floats and are compared with what codes stand for; a store that codes "
         "queries too, as by Hamming's distance, finds fewer: name it by --store.",
-        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a "
-        "query. Of the squared length of rows, "
-        f"{quarter} singular directions keep {100 * length_kept[0]:.1f} % where fitted "
-        f"and {100 * length_kept[1]:.1f} % of queries.",
-        f"Measured by {len(queries.rows):,} {who} on {searched:,} of {n:,} rows; "
-        "intervals are of 95 %, over queries.",
-        f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a "
-        "store's own rows are what is fitted on.",
+        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query. Of the "
+        f"squared length of rows, {quarter} singular directions keep {100 * length_kept[0]:.1f} % "
+        f"where fitted and {100 * length_kept[1]:.1f} % of queries.",
+        f"Measured by {len(queries.rows):,} {who} on {searched:,} of {n:,} rows; intervals are of "
+        "95 %, over queries.",
+        f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a store's own rows are "
+        "what is fitted on.",
     ]
 
 

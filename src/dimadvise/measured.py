@@ -123,10 +123,9 @@ class Measured:
         line per reducer.
         """
         lines = [
-            f"How far such predictions are off was measured on {len(self.encoders)} "
-            f"encoders and {len(self.tasks)} "
-            f"tasks, neither of which the rule had seen ({self.data_source} data, "
-            f"commit {self.commit}, {self.date})."
+            f"How far such predictions are off was measured on {len(self.encoders)} encoders and "
+            f"{len(self.tasks)} tasks, neither of which the rule had seen ({self.data_source} "
+            f"data, commit {self.commit}, {self.date})."
         ]
         for reducer in reducers:
             rule = self.rules.get(reducer, "")
@@ -140,9 +139,8 @@ class Measured:
                 else f", shares off by {100 * error.curve:.1f} points on average"
             )
             lines.append(
-                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off "
-                "by a factor of "
-                f"{_in_words(error)}{curve}. Half of all dimensions, taken blindly: "
+                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off by a "
+                f"factor of {_in_words(error)}{curve}. Half of all dimensions, taken blindly: "
                 f"{_in_words(half)}."
             )
         return [*lines, "Labels for a few hundred items of your own say more."]
@@ -171,6 +169,6 @@ def read_measured(path: Path = ASSET) -> Measured:
 def _in_words(error: RuleError) -> str:
     middle, worst = (f"{2**x:.1f}" for x in (error.log2_median, error.log2_worst))
     return (
-        f"{middle} in the median and {worst} at worst, target met in "
-        f"{100 * error.target_met:.0f} % of cases"
+        f"{middle} in the median and {worst} at worst, target met in {100 * error.target_met:.0f} "
+        "% of cases"
     )

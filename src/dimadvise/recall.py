@@ -104,8 +104,8 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
         f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True)
     )
     sentence = (
-        f"Recall changes as rows are added: that of {row['method']} {row['dim']} "
-        f"× {row['level']} is {recalls}"
+        f"Recall changes as rows are added: that of {row['method']} {row['dim']} × {row['level']} "
+        f"is {recalls}"
     )
     if stops[-1] < n and np.isnan(row["expected@10"]):
         return [f"{sentence}; too few to project it to {n:,}."]

@@ -110,8 +110,8 @@ class Request:
         targets = {name: value for name, value in amounts.items() if value is not None}
         if len(targets) > 1:
             raise InputError(
-                f"{' and '.join(f'--{name}' for name in targets)} are given: expected one "
-                "target at a time"
+                f"{' and '.join(f'--{name}' for name in targets)} are given: expected one target "
+                "at a time"
             )
         for name, value in targets.items():
             if name == "bytes" and value < 1:

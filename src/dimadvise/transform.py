@@ -80,8 +80,8 @@ class Transform:
         X = plain_array(X, "X", np.float32)
         if X.ndim != 2 or X.shape[1] != len(self.matrix):
             raise InputError(
-                f"rows have shape {X.shape}: expected (n, {len(self.matrix)}), as the map "
-                "was fitted on"
+                f"rows have shape {X.shape}: expected (n, {len(self.matrix)}), as the map was "
+                "fitted on"
             )
         if self.unit:
             X = unit_rows(X)
@@ -142,8 +142,8 @@ def _check_width(D: int) -> None:
         most = int((free / BYTES_OF_PRODUCT) ** 0.5)
         raise InputError(
             f"rows of {D:,} numbers need about {needed / 1e9:,.1f} GB of memory and "
-            f"{free / 1e9:,.1f} GB are available: keep at most {most:,} columns, by "
-            "`repro reduce --method grp`, or use a larger machine"
+            f"{free / 1e9:,.1f} GB are available: keep at most {most:,} columns, by `repro reduce "
+            "--method grp`, or use a larger machine"
         )
 
 

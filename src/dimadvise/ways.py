@@ -168,8 +168,8 @@ class Ways:
         faiss = optional("faiss", "eval")
         if len(self.seen) < CENTROIDS:
             raise InputError(
-                f"{len(self.seen)} rows: product codes have {CENTROIDS} centroids, so "
-                "expected as many"
+                f"{len(self.seen)} rows: product codes have {CENTROIDS} centroids, so expected as "
+                "many"
             )
         transform, Y = self._shortened("svd" if method == LEARNT else method, dim)
         Y = np.ascontiguousarray(Y[:TRAINED])
