@@ -64,7 +64,7 @@ def worth_measuring(
         tried, screened = tried + closer[1:], np.concatenate([screened, recall_closer[1:]])
     sizes_of = np.array([bytes_of(way) for way in tried])
     doublings = np.log2(min(fitted_ways.rows, wanted.sample) / len(sample.documents))
-    best = contenders(sizes_of, screened, aim)
+    best = contenders(sizes_of, screened, aim, doublings)
     best += overlooked(tried, sizes_of, screened[:, 1], aim, doublings)
     return len(tried), list(dict.fromkeys([fitted_ways.full, *(tried[i] for i in best)]))
 
@@ -130,19 +130,27 @@ def contenders(
     sizes: NDArray[Any],
     recall: NDArray[Any],
     aim: Aim | None = None,
+    doublings: float = 0.0,
 ) -> list[int]:
     """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m),
     thinned by size, but not about what is asked for.
+
+    Among rows that are doubled so many times, recall with re-ranking, the last column, may come up
+    to what is asked for from farther below.
     """
     chosen: set[int] = set()
     criterion, amount = aim or ("", 0.0)
-    for column in recall.T:
+    lowest, highest = ABOUT.get(criterion, (np.inf, -np.inf))
+    rises = np.zeros(recall.shape[1])
+    if criterion == "recall":
+        rises[1:] = MOVED * max(doublings, 0.0)
+    for column, rise in zip(recall.T, rises, strict=True):
         last, front = np.inf, is_front(sizes, column)
         excess = column - amount if criterion == "recall" else sizes / max(amount, 1) - 1
+        may_be_near = (lowest - rise <= excess) & (excess <= highest)
+        steps = np.where(may_be_near, FINE, THINNED)
         for place in np.argsort(-sizes, kind="stable"):
-            is_near = bool(aim) and ABOUT[criterion][0] <= excess[place] <= ABOUT[criterion][1]
-            step = FINE if is_near else THINNED
-            if front[place] and sizes[place] <= step * last:
+            if front[place] and sizes[place] <= steps[place] * last:
                 chosen.add(int(place))
                 last = sizes[place]
     return sorted(chosen)

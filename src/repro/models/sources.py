@@ -141,7 +141,7 @@ def is_hub_id(name_or_path: str) -> bool:
     """Whether this is neither a name of ours nor a folder; what can only be the path of a folder
     has to be there.
     """
-    if name_or_path in (*SHIPPED, MINILM) or os.path.isdir(os.path.expanduser(name_or_path)):
+    if name_or_path in (*SHIPPED, MINILM) or Path(os.path.expanduser(name_or_path)).is_dir():
         return False
     if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         raise InputError(f"no backbone folder {name_or_path!r}")
