@@ -61,20 +61,17 @@ def whiskers(
         series = list(dict.fromkeys(frame.loc[frame["kind"] != "paper", color]))
     frame["height"] = frame[line].map(lines.index)
     if color:
-        # Dots of one line stand closer together than the lines do
-        places = [(i + 0.5) / len(series) - 0.5 for i in range(len(series))]
-        above = {name: 0.6 * place for name, place in zip(series, places, strict=True)}
-        frame["height"] += frame[color].map(above).fillna(0)
+        frame["height"] += frame[color].map(_places_within_a_line(series)).fillna(0)
     abreast = min(2, len(panels))
     deep = ceil(len(panels) / abreast)
     height = 0.7 + deep * (0.7 + (0.2 + 0.14 * len(series)) * len(lines))
     figure, axes = new_figure(deep, abreast, height=height, sharex=share, sharey=True)
     for axis, title in zip(axes, panels, strict=False):
         of_panel = frame[frame[panel] == title] if panel else frame
-        frame_by_series = {
-            name: of_panel[of_panel[color] == name] if color else of_panel for name in series
-        }
-        _dots_on_intervals(axis, frame_by_series, of_panel[of_panel["kind"] == "paper"])
+        by_series = dict.fromkeys(series, of_panel)
+        if color:
+            by_series = {name: of_panel[of_panel[color] == name] for name in series}
+        _dots_on_intervals(axis, by_series, of_panel[of_panel["kind"] == "paper"])
         axis.set_yticks(range(len(lines)), [str(name) for name in lines])
         axis.set_ylim(len(lines) - 0.5, -0.5)
         axis.set_title(str(title), loc="left", fontsize=SMALLEST)
@@ -87,6 +84,14 @@ def whiskers(
     kinds = [kind for kind in KINDS if kind in set(frame["kind"])]
     figure.alt = _in_words(xlabel, lines, panels if panel else [], series if color else [], kinds)
     return figure
+
+
+def _places_within_a_line(series: Sequence[str]) -> dict[str, float]:
+    """Where the dots of each series stand on a line of height 1, from its middle; they lie closer
+    together than lines do.
+    """
+    count = len(series)
+    return {name: 0.6 * ((i + 0.5) / count - 0.5) for i, name in enumerate(series)}
 
 
 def sized(frame: pd.DataFrame, words: str = "{} dims") -> pd.DataFrame:
