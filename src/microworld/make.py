@@ -10,14 +10,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
+from microworld.documents import posts, retrieval
 from microworld.pairs import Flavour, entailments, graded_pairs, paraphrases
 from microworld.texts import (
     GOODS,
     Labelled,
     phrases,
-    posts,
     questions,
-    retrieval,
     sentiments,
     subjectivity,
 )
