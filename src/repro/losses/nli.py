@@ -50,8 +50,8 @@ def softmax_nli(
         classifier["bias"] = bias
     check_real(u=u, **classifier)
     expected = {"weight": (CLASSES, features.shape[1]), "bias": (CLASSES,)}
-    for name, part in classifier.items():
-        if part.shape != expected[name]:
-            raise InputError(f"{name} has shape {tuple(part.shape)}: expected {expected[name]}")
+    for name, tensor in classifier.items():
+        if tensor.shape != expected[name]:
+            raise InputError(f"{name} has shape {tuple(tensor.shape)}: expected {expected[name]}")
     logits = F.linear(features.to(weight.dtype), weight, bias)
     return F.cross_entropy(logits.float(), labels.to(logits.device).long())

@@ -49,8 +49,8 @@ def trained_line(sweep: Sweep, two_step: TwoStep | None = None) -> str:
     steps = ""
     if two_step is not None:
         steps = (
-            f"\nstep 2, all dims and learning rates: {two_step.seconds:.1f} "
-            f"s{' (found)' if two_step.hit else ''}\nopt by dim: {dict(two_step.opt)}"
+            f"\nstep 2, all dims and learning rates: {two_step.seconds:.1f} s"
+            f"{' (found)' if two_step.hit else ''}\nopt by dim: {dict(two_step.opt)}"
         )
     return (
         f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
