@@ -125,10 +125,54 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     its seeds differ, something was drawn all the same, such as the split that chose a classifier's
     penalty, and they count as seeds.
     """
-    numbers = [rows[name].to_numpy(float) for name in POINT]
     untrained = "n_train" in rows and rows["n_train"].isna().all()
-    seeds = [None if pd.isna(seed) else seed for seed in rows["seed"].tolist()]
-    return _estimate(seeds, *numbers, untrained=bool(untrained), deterministic=deterministic)
+    return _estimate(
+        _seeds_of(rows),
+        *_numbers_of(rows).T,
+        untrained=bool(untrained),
+        deterministic=deterministic,
+    )
+
+
+def estimate_cells(
+    rows: pd.DataFrame,
+    by: Sequence[str],
+    deterministic: pd.Series | None = None,
+) -> dict[tuple[Any, ...], Estimate]:
+    """`estimate` of every cell of rows that `by` tells apart, in order of first appearance.
+
+    A cell is deterministic where all its rows are called so. Columns are taken out of the frame
+    once: there are thousands of cells of a row or three each.
+    """
+    groups = rows.groupby(list(by), sort=False).ngroup().to_numpy()
+    order = np.argsort(groups, kind="stable")
+    order = order[np.searchsorted(groups[order], 0) :]  # Rows without a key have group -1
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    first_rows = rows[list(by)].iloc[order[starts]]
+    keys = zip(*(first_rows[column].tolist() for column in by), strict=True)
+    numbers = _numbers_of(rows)
+    seeds = _seeds_of(rows)
+    untrained = rows["n_train"].isna().to_numpy() if "n_train" in rows else np.zeros(len(rows))
+    fixed = np.zeros(len(rows)) if deterministic is None else deterministic.to_numpy(bool)
+    estimate_by_key = {}
+    for key, cell in zip(keys, np.split(order, starts)[1:], strict=True):
+        estimate_by_key[key] = _estimate(
+            [seeds[row] for row in cell],
+            *numbers[cell].T,
+            untrained=bool(untrained[cell].all()),
+            deterministic=bool(fixed[cell].all()),
+        )
+    return estimate_by_key
+
+
+def _numbers_of(rows: pd.DataFrame) -> Floats:
+    """Value and interval of rows (n, 3)."""
+    return np.stack([rows[name].to_numpy(float) for name in POINT], axis=1)
+
+
+def _seeds_of(rows: pd.DataFrame) -> list[Any]:
+    """The seeds of rows; None where nothing was drawn."""
+    return [None if pd.isna(seed) else seed for seed in rows["seed"].tolist()]
 
 
 def _estimate(
@@ -168,9 +212,18 @@ def over_runs(rows: pd.DataFrame, *, ratio: bool = False) -> Interval:
     Runs are told apart by `seed`; without that column every row is one. The value of a `ratio` is
     the geometric mean, and its logarithm is what runs differ in.
     """
-    numbers = rows[list(POINT)].to_numpy(float)
-    numbers = np.log2(numbers) if ratio else numbers
     seed_of_row = rows["seed"].fillna(-1).tolist() if "seed" in rows else range(len(rows))
+    return interval_over_runs(rows[list(POINT)].to_numpy(float), seed_of_row, ratio=ratio)
+
+
+def interval_over_runs(
+    numbers: Floats,
+    seed_of_row: Iterable[Any],
+    *,
+    ratio: bool = False,
+) -> Interval:
+    """`over_runs` of values with their intervals (n, 3), and the seed of each."""
+    numbers = np.log2(numbers) if ratio else numbers
     of_run: dict[Any, list[Floats]] = {}
     for seed, number in zip(seed_of_row, numbers, strict=True):
         if not isnan(number[0]):
@@ -200,10 +253,9 @@ def estimates(
     deterministic: bool = False,
 ) -> dict[int, Estimate]:
     """`estimate` of every value of `by`, ascending."""
-    estimate_by_key = {}
-    for key, group in rows.groupby(by):
-        estimate_by_key[int(key)] = estimate(group, deterministic=deterministic)
-    return estimate_by_key
+    fixed = pd.Series(deterministic, index=rows.index)
+    cells = estimate_cells(rows, [by], fixed).items()
+    return {int(key): cell for (key,), cell in sorted(cells, key=lambda item: item[0])}
 
 
 def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:

@@ -10,6 +10,7 @@ from math import ceil
 from textwrap import fill
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from repro.evaluation.seeds import over_runs
+from repro.evaluation.seeds import interval_over_runs
 from repro.report.figures import (
     GREY,
     KIND_STYLE,
@@ -266,17 +267,20 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
     if frame.empty:
         raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
     runs = ["seed"] if "seed" in frame else []
-    numbers = ["value", "ci_low", "ci_high", *runs]
-    frame = frame.reindex(columns=list(dict.fromkeys([*keys, *numbers])))
+    needed = ["value", "ci_low", "ci_high", *runs]
+    frame = frame.reindex(columns=list(dict.fromkeys([*keys, *needed])))
     grouped = frame.groupby(keys, sort=False, observed=True)
-    table = grouped[numbers[:3]].first().set_axis(list(POINT), axis=1)
-    table["n"] = grouped.size()
-    for key, cell in grouped[numbers]:
-        if len(cell) > 1:
-            e = over_runs(cell)
-            table.loc[key, list(POINT)] = e.value, e.low, e.high
-    table[list(POINT)] = scale * table[list(POINT)].astype("float64")
-    table = table.reset_index()
+    table = grouped.size().rename("n").reset_index()
+    cells = grouped.ngroup().to_numpy()
+    seeds = frame["seed"].fillna(-1).tolist() if "seed" in frame else range(len(frame))
+    numbers = frame[["value", "ci_low", "ci_high"]].to_numpy(float)
+    summaries = numbers[np.unique(cells, return_index=True)[1]]
+    for cell in np.flatnonzero(table["n"] > 1):
+        rows = np.flatnonzero(cells == cell)
+        e = interval_over_runs(numbers[rows], [seeds[row] for row in rows])
+        summaries[cell] = e.value, e.low, e.high
+    table[list(POINT)] = scale * summaries
+    table = table[[*keys, *POINT, "n"]]
     return table.astype({"dim": int}) if "dim" in by else table
 
 

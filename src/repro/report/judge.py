@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, scaled
+from repro.evaluation.seeds import Estimate, estimate_cells, scaled
 from repro.report.cells import Cells, lowest
 from repro.report.measurements import absent, effect
 from repro.report.verdict import MARGIN_POINTS, Measurement, Test
@@ -62,9 +62,11 @@ class Judge:
     needs: str = ""  # What is not at hand, where no row speaks
 
     def measure(
-        self, rows: pd.DataFrame, fixed: Callable[[pd.DataFrame], bool] = lambda cell: False
+        self,
+        rows: pd.DataFrame,
+        fixed: Callable[[pd.DataFrame], pd.Series] | None = None,
     ) -> Iterator[Measurement]:
-        """The measurement of every group that has such rows; `fixed` says which cells have nothing
+        """The measurement of every group that has such rows; `fixed` says which rows have nothing
         random in them.
         """
         silent = True
@@ -76,14 +78,12 @@ class Judge:
                 speaks = query_columns.eval(self.rows, local_dict=dict(facts), engine="python")
                 chosen = chosen[speaks]
             chosen = self.at_its_size(chosen, facts)
-            factor, cells = self.scale(facts), chosen.groupby(list(self.over), sort=False)
-            estimates = {
-                name: scaled(estimate(cell, deterministic=fixed(cell)), factor)
-                for name, cell in cells
-            }
-            if not estimates:
+            cells = estimate_cells(chosen, self.over, fixed(chosen) if fixed else None)
+            if not cells:
                 continue
             silent = False
+            factor = self.scale(facts)
+            estimates = {name: scaled(cell, factor) for name, cell in cells.items()}
             name, e = self.pick(estimates)
             measured_words = self.what.format(
                 **{**facts, **dict(zip(self.over, name, strict=False)), "n": len(estimates)}

@@ -39,6 +39,8 @@ def heard(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
 
     Networks that speak together are heard where the last of them would be, if all are named.
     """
+    if parts.empty:
+        return {}
     judges = list(record_of(claim)["judges"])
     ranked_words: dict[str, tuple[int, Outcome]] = {}
     for name, on_network in parts.groupby("network", sort=False):
@@ -88,8 +90,8 @@ def told(claim: str, parts: pd.DataFrame) -> Told:
     else:
         word = together_of(list(speaking.values()) or list(word_of_network.values()))
         first = next((name for name in word_of_network if word_of_network[name] == word), "")
-        why = lacking if word in SILENT and lacking else reason_of(parts, first, word)
-        briefly = reason_of(parts, first, word, "briefly")
+        why, briefly = reason_of(parts, first, word)
+        why = lacking if word in SILENT and lacking else why
     agreeing = seen if word in ("split", *SEEN_AGAIN) else not_seen if word in NOT_SEEN else []
     if word in ("cannot tell", "answered"):
         agreeing = [name for name in speaking if speaking[name] == word] or seen
@@ -109,13 +111,16 @@ def together_of(words: Sequence[Outcome]) -> Outcome:
     return worst(deciding) if deciding else next(iter(words), "not attempted")
 
 
-def reason_of(parts: pd.DataFrame, network: str, word: Outcome, told_in: str = "why") -> str:
-    """What stands beside a verdict on a network, the most telling first, as the column `told_in`
-    has it; of one without any, what stands beside any part.
+def reason_of(parts: pd.DataFrame, network: str, word: Outcome) -> tuple[str, str]:
+    """What stands beside a verdict on a network, the most telling first, and the same in a few
+    words; of one without any, what stands beside any part.
     """
+    if parts.empty:
+        return "", ""
     with_reason = decisive(parts, network)
     with_reason = with_reason if len(with_reason) else parts[parts["verdict"] == word]
-    return next((reason for reason in with_reason[told_in] if reason), "")
+    why, briefly = (list(filter(None, with_reason[name])) for name in ("why", "briefly"))
+    return next(iter(why), ""), next(iter(briefly), "")
 
 
 def decisive(parts: pd.DataFrame, network: str) -> pd.DataFrame:
@@ -168,8 +173,10 @@ def rests_on(one: Told, parts: pd.DataFrame) -> tuple[str, float]:
 
     One part is enough against a claim; for it all are needed, so the least sure of them counts.
     """
+    if parts.empty or one.verdict in SILENT:
+        return "", nan
     deciding = decisive(parts, one.network)
-    if deciding.empty or one.verdict in SILENT:
+    if deciding.empty:
         return "", nan
     on_network = parts[parts["network"] == one.network]
     of_network = len(on_network)

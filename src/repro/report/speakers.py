@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -52,6 +53,24 @@ class Known:
     rows: pd.DataFrame
     # Full-size scores of networks on STS-B; None where the rows hold none
     scores: Mapping[str, float | None]
+
+    @cached_property
+    def lift(self) -> Mapping[str, Any]:
+        """What the experiment's training is printed to lift; empty where nothing is."""
+        return lift_of(str(self.rows["experiment"].iloc[0]))
+
+    @cached_property
+    def lifted(self) -> Mapping[str, tuple[float, int]]:
+        """By how many points training lifts each of our networks (`lifted_by`), and in how many
+        seeds.
+        """
+        own = self.lift["rows"] in set(self.rows["experiment"].iloc[:1])
+        rows = on_dev(self.rows if own else recorded_rows(self.lift["rows"]))
+        lifted = {}
+        for name in rows["backbone"].dropna().unique():
+            seeds = at_full_width(rows, name)["seed"].nunique()
+            lifted[str(name)] = (lifted_by(rows, name), int(seeds))
+        return lifted
 
 
 def short_names(networks: str) -> list[str]:
@@ -102,15 +121,13 @@ def taught(m: Measurement, known: Known) -> str:
     """A network that training does not lift has nothing to show of a way to train: it has to be
     lifted by at least a fifth of what the paper's is.
     """
-    experiment = str(known.rows["experiment"].iloc[0])
-    lift = lift_of(experiment)
+    lift = known.lift
     if not lift:
         return ""
-    rows = known.rows if experiment == lift["rows"] else recorded_rows(lift["rows"])
     of_paper = lift["trained"] - lift["untouched"]
     least = LEAST_LIFT * of_paper
     for name in m.network.split(", "):
-        lifted, seeds = lifted_by(rows, name), at_full_width(rows, name)["seed"].nunique()
+        lifted, seeds = known.lifted.get(name, (nan, 0))
         if isnan(lifted):
             return f"{UNTOLD}needs {lift['objective']} at full width beside the untouched {name}"
         if seeds < FEWEST_SEEDS:
@@ -148,9 +165,13 @@ def at_full_width(rows: pd.DataFrame, network: str) -> pd.DataFrame:
 
 def dev_scores(rows: pd.DataFrame, network: str) -> pd.DataFrame:
     """The scores of a network's encoder on dev pairs."""
-    encoder_rows = rows[(rows["backbone"] == network) & (rows["readout"] == "encoder")]
-    on_dev = encoder_rows["setting"].fillna("").str.startswith("dev")
-    return encoder_rows[(encoder_rows["metric"] == "spearman") & on_dev]
+    return on_dev(rows[rows["backbone"] == network])
+
+
+def on_dev(rows: pd.DataFrame) -> pd.DataFrame:
+    """The scores of all encoders on dev pairs."""
+    encoder_rows = rows[(rows["readout"] == "encoder") & (rows["metric"] == "spearman")]
+    return encoder_rows[encoder_rows["setting"].fillna("").str.startswith("dev")]
 
 
 def full_score(rows: pd.DataFrame) -> float | None:

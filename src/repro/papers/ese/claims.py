@@ -40,7 +40,7 @@ def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     return judge(
         rules,
         parsed(rows).assign(below=rows["layer"] - 1),
-        fixed=lambda cell: cell["method"].iat[0] == RAW,
+        fixed=lambda cells: cells["method"] == RAW,
     )
 
 

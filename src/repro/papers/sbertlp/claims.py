@@ -97,16 +97,21 @@ def by_encoder(rows: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
     return rows.groupby("backbone", sort=False)
 
 
-def fixed(cell: pd.DataFrame) -> bool:
-    """Whether nothing behind a cell was drawn at random: its system was not trained here, and
+def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
+    """Which rows have nothing drawn at random behind them: the system was not trained here, and
     mappings draw nothing.
     """
-    return bool(cell["n_train"].isna().all())
+    return rows["n_train"].isna()
+
+
+def fixed(cell: pd.DataFrame) -> bool:
+    """Whether a whole cell has nothing drawn at random behind it."""
+    return bool(nothing_drawn(cell).all())
 
 
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows say of some rules."""
-    return judge(rules, rows, fixed=fixed)
+    return judge(rules, rows, fixed=nothing_drawn)
 
 
 def turned(

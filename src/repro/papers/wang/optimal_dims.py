@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts, scaled
+from repro.evaluation.seeds import Estimate, estimate_cells, estimates, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.report.cells import farthest, lowest
 from repro.report.claims import record_of
@@ -39,8 +39,8 @@ def losses_of(rows: pd.DataFrame) -> Iterator[tuple[str, int, list[int], Losses]
             continue
         changes = rows[rows["metric"].str.endswith("_change") & (rows["dataset"] == task)]
         loss = {(w, d): score_by_dim[w] - score_by_dim[d] for w, d in combinations(score_by_dim, 2)}
-        for (wider, d), cell in changes.groupby(["setting", "dim"]):
-            loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
+        for (wider, d), change in estimate_cells(changes, ["setting", "dim"]).items():
+            loss[int(wider.removeprefix("from ")), int(d)] = scaled(change, -1.0)
         yield str(task), full, list(score_by_dim), loss
 
 

@@ -60,20 +60,20 @@ def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
     return int(score_rows["dim"].max()), 100 * float(score_rows["value"].mean())
 
 
-def nothing_drawn(rows: pd.DataFrame) -> bool:
-    """Whether another seed is thought to give the same rows: no method has a draw of its own, and
-    no folds were drawn. Rows of several seeds that differ say otherwise.
+def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
+    """Which rows another seed is thought to give again: the method has no draw of its own, and no
+    folds were drawn. Rows of several seeds that differ say otherwise.
     """
     random = rows["method"].astype(str).str.contains("|".join(RANDOM))
     folds = rows["experiment"].astype(str).str.endswith("_folds")
-    return not (random | folds).any()
+    return ~(random | folds)
 
 
 def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[int, Estimate]:
     """By dim, a method's score less that of full size in one setting, in points."""
     lead_rows = rows[(rows["method"] == f"{method} − {FULL_SIZE}") & (rows["backbone"] == encoder)]
     of_setting = lead_rows[lead_rows["setting"] == setting]
-    return estimates(of_setting, deterministic=nothing_drawn(lead_rows))
+    return estimates(of_setting, deterministic=bool(nothing_drawn(lead_rows).all()))
 
 
 def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -139,7 +139,7 @@ def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
         leads = []
         for _, cells in curves.groupby("setting", sort=False):
             roughness_by_method = {
-                str(method): estimate(cell, deterministic=nothing_drawn(cell))
+                str(method): estimate(cell, deterministic=bool(nothing_drawn(cell).all()))
                 for method, cell in cells.groupby("method", sort=False)
             }
             others = [e for method, e in roughness_by_method.items() if method != AUTOENCODER]
