@@ -20,6 +20,7 @@ from repro.evaluation.power import (
 from repro.evaluation.seeds import (
     Estimate,
     estimate,
+    estimate_cells,
     kendall,
     mean,
     of_parts,
@@ -164,6 +165,35 @@ def test_what_is_called_deterministic_is_one_number_only_where_its_seeds_agree()
     assert (alike.seeds, alike.random) == (1, False)
     differing = estimate(runs([0.2, 0.21, 0.2]), deterministic=True)
     assert (differing.seeds, differing.random) == (3, True) and differing.half > alike.half
+
+
+def test_cells_taken_together_are_what_each_is_alone():
+    rng = np.random.default_rng(0)
+    n = 60
+    value = rng.random(n)
+    rows = pd.DataFrame(
+        {
+            "method": rng.choice(["PCA", "SVD", None], n),
+            "dim": rng.choice([8, 16], n),
+            "seed": rng.integers(0, 4, n),
+            "n_train": rng.choice([nan, 100], n),
+            "value": value,
+            "ci_low": value - rng.random(n),
+            "ci_high": value + rng.random(n),
+        }
+    )
+    fixed = rows["dim"] == 8
+    rows.loc[fixed, "value"] = 0.5
+
+    together = estimate_cells(rows, ["method", "dim"], fixed)
+
+    alone = {}
+    for key, cell in rows.groupby(["method", "dim"], sort=False):
+        alone[key] = estimate(cell, deterministic=bool(fixed[cell.index].all()))
+    assert list(together) == list(alone)
+    assert together == alone
+    assert {e.random for e in together.values()} == {True, False}
+    assert estimate_cells(rows.iloc[:0], ["dim"]) == {}
 
 
 def test_ratios_of_runs_are_judged_by_their_logarithms():

@@ -144,9 +144,9 @@ def estimate_cells(
     A cell is deterministic where all its rows are called so. Columns are taken out of the frame
     once: there are thousands of cells of a row or three each.
     """
-    groups = rows.groupby(list(by), sort=False).ngroup().to_numpy()
+    groups = rows.groupby(list(by), sort=False).ngroup().fillna(-1).to_numpy(int)
     order = np.argsort(groups, kind="stable")
-    order = order[np.searchsorted(groups[order], 0) :]  # Rows without a key have group -1
+    order = order[np.searchsorted(groups[order], 0) :]  # Rows without a key are in none
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     first_rows = rows[list(by)].iloc[order[starts]]
     keys = zip(*(first_rows[column].tolist() for column in by), strict=True)
