@@ -30,6 +30,7 @@ dims: list[int] = [64, 16]  # embedding sizes to train
 backbone: str = "repro-tiny"  # network to start from
 rate: float = 0.5
 limit: int | None = None  # None: all of them
+sizes: list[int] | None = None
 shuffle: bool = True
 seeds = [0, 1]
 size = 2**7
@@ -99,7 +100,10 @@ def test_only_words_for_nothing_are_nothing(declared):
             parameters.validate(declared, {"limit": text})
 
 
-WRONG = ["dims 64", "dims [64,1.5]", "dims [true]", "rate fast", "shuffle 1", "limit 2.5"]
+WRONG = [
+    *("dims 64", "dims [64,1.5]", "dims [true]", "rate fast", "shuffle 1", "limit 2.5"),
+    *("limit true", "sizes [true]", "sizes [8,1.5]"),
+]
 
 
 @pytest.mark.parametrize(("name", "given"), [wrong.split() for wrong in WRONG])

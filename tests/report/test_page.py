@@ -142,6 +142,12 @@ def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_
         Page("x", "wang_table1", may_be_empty=["also"], parameters=values)
 
 
+def test_a_number_below_nothing_is_refused_by_the_name_that_the_reader_gave():
+    with pytest.raises(InputError, match=r"rows is -3: expected 0 or more"):
+        Page("x", "wang_table1", parameters={"dim": 8, "rows": -3})
+    assert Page("x", "wang_table1", parameters={"rows": 0, "seed": -1}).parameters["rows"] == 0
+
+
 @pytest.mark.parametrize("values", [["pca", "svd", "pca"], [8, 8], [0.5, 0.5]])
 def test_a_value_that_a_list_holds_twice_is_refused_but_of_a_readers_own_texts(values):
     with pytest.raises(InputError, match=r"methods has .* twice: expected each value once"):

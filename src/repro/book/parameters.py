@@ -195,6 +195,7 @@ def _fitted(value: Any, kind: Any) -> Any:
         for option in inner:
             with contextlib.suppress(TypeCheckError):
                 return _fitted(value, option)
+        raise TypeCheckError("fits none of the types")
     if typing.get_origin(kind) is list and isinstance(value, list | tuple):
         return [_fitted(item, inner[0]) for item in value]
     if kind in (int, float) and (

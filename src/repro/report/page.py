@@ -95,6 +95,8 @@ class Page:
                 raise InputError(f"{name} is []: expected one value or more")
             if isinstance(value, list) and name != TEXTS:
                 _refuse_repeated(name, value)
+            if isinstance(value, int) and value < 0 and name != "seed":
+                raise InputError(f"{name} is {value}: expected 0 or more")
         for line in told_before(self.name, self.parameters):
             complain(line)
         if self.record:
