@@ -202,8 +202,8 @@ def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
         if target.exists() and regular_file(target).read_bytes() == content:
             continue
         if target.exists():
-            wanted = "nothing is overwritten, give another output"
-            raise InputError(f"{target} is not the file of {advice}: {wanted}")
+            way_out = "nothing is overwritten, give another output"
+            raise InputError(f"{target} is not the file of {advice}: {way_out}")
         with replacing(target) as partial:
             partial.write_bytes(content)
 
@@ -222,8 +222,8 @@ def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         path_before = str(manifest["input"]["path"])
         shards = {name: _entry(entry) for name, entry in manifest["shards"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        wanted = "nothing is overwritten, give another output"
-        raise InputError(f"{path} is not ours ({error}): {wanted}") from error
+        way_out = "nothing is overwritten, give another output"
+        raise InputError(f"{path} is not ours ({error}): {way_out}") from error
     differing = [name for name in AGREEING if manifest.get(name) != plan[name]]
     if differing:
         raise InputError(
@@ -256,8 +256,8 @@ def _refuse_foreign(output: Path, digests: dict[str, str]) -> None:
         if path.name not in digests:
             raise InputError(f"{path} is not ours: nothing is overwritten, give another output")
         if not path.is_file() or sha256(path) != digests[path.name]:
-            wanted = "remove it, and it is made again"
-            raise InputError(f"{path} has changed since it was written: {wanted}")
+            way_out = "remove it, and it is made again"
+            raise InputError(f"{path} has changed since it was written: {way_out}")
 
 
 def _is_current(entry: dict[str, Any], shard: Shard, source: Source, output: Path) -> bool:

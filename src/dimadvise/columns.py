@@ -52,16 +52,18 @@ def hint(file: str, column: str, contents: Mapping[str, str]) -> str:
     outer, _, inner = column.partition(".")
     if inner and outer in contents:
         steps = [f"[{step}]" if step.isdecimal() else f".{step}" for step in column.split(".")]
-        wanted = f"write the vectors by themselves, jq -c '{''.join(steps)}' {file} > X.jsonl"
-        return f"; fields of fields are not read: {wanted}"
+        way_out = f"write the vectors by themselves, jq -c '{''.join(steps)}' {file} > X.jsonl"
+        return f"; fields of fields are not read: {way_out}"
     for name in [column] if column in contents else contents:
         if contents[name] in ("base64", "bytes"):
             decoded = f"base64.b64decode({name})" if contents[name] == "base64" else name
-            wanted = f"decode each, np.frombuffer({decoded}, '<f4'), and save the matrix by np.save"
-            return f"; {name} looks like {contents[name]} of numbers: {wanted}"
+            way_out = (
+                f"decode each, np.frombuffer({decoded}, '<f4'), and save the matrix by np.save"
+            )
+            return f"; {name} looks like {contents[name]} of numbers: {way_out}"
         if contents[name].startswith(TENSOR):
             return f"; {name} holds {contents[name]} in each row: save one vector a row"
     if sum(content == "a number" for content in contents.values()) >= SPREAD:
-        wanted = "make a matrix of them, np.save('X.npy', frame[columns].to_numpy())"
-        return f"; columns of single numbers are not read as one vector: {wanted}"
+        way_out = "make a matrix of them, np.save('X.npy', frame[columns].to_numpy())"
+        return f"; columns of single numbers are not read as one vector: {way_out}"
     return ""

@@ -153,11 +153,11 @@ def read_note(folder: Path) -> dict[str, Any]:
     """
     path = folder / NOTE
     if not path.exists():
-        wanted = (
+        way_out = (
             "expected a folder that `dimadvise advise` wrote; an advice to keep vectors as they "
             "are leaves no map, and there is nothing to apply"
         )
-        raise InputError(f"no {path}: {wanted}")
+        raise InputError(f"no {path}: {way_out}")
     return read_sealed(path)
 
 

@@ -265,13 +265,13 @@ def in_memory(X: Any, name: str = "embeddings") -> Vectors:
 def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
     """The shape, if it is that of a matrix with at least one number; `name` is told in messages."""
     if len(shape) != 2 or min(shape) < 1:
-        wanted = (
+        expected = (
             "at least one row and one column"
             if len(shape) == 2
             else "a matrix (n, dim), one row per vector"
         )
         kind = InputError if len(shape) == 2 else NoMatrixError
-        raise kind(f"{name} has shape {tuple(shape)}: expected {wanted}")
+        raise kind(f"{name} has shape {tuple(shape)}: expected {expected}")
     return int(shape[0]), int(shape[1])
 
 

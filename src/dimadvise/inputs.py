@@ -94,8 +94,10 @@ def _opened(source: Any, column: str, name: str) -> Vectors:
         return open_vectors(Path(source), column)
     columns = [str(heading) for heading in getattr(source, "columns", ())]  # Of a data frame
     if ids := naming(columns):
-        wanted = f"leave it out, {name}.drop(columns={ids!r})"
-        raise InputError(f"column {ids!r} of {name} names rows, and is no number of them: {wanted}")
+        way_out = f"leave it out, {name}.drop(columns={ids!r})"
+        raise InputError(
+            f"column {ids!r} of {name} names rows, and is no number of them: {way_out}"
+        )
     return in_memory(source, name)
 
 

@@ -145,13 +145,13 @@ def searched(
             yield Found(start, [places for places, _ in best], best[0][1], list(seconds))
 
 
-def ranks(wanted: Places, found: Places) -> Places:
+def ranks(nearest: Places, found: Places) -> Places:
     """Place, from 0, of each wanted document among those found (m, k); the number found where it is
     not among them.
     """
-    stride = int(max(wanted.max(), found.max())) + 2
+    stride = int(max(nearest.max(), found.max())) + 2
     shift = stride * np.arange(len(found))[:, None]  # No two queries share a number
     order = np.argsort(found, axis=1)
     flat = (np.take_along_axis(found, order, 1) + shift).ravel()
-    slots = np.minimum(np.searchsorted(flat, wanted + shift), flat.size - 1)
-    return np.where(flat[slots] == wanted + shift, order.ravel()[slots], found.shape[1])
+    slots = np.minimum(np.searchsorted(flat, nearest + shift), flat.size - 1)
+    return np.where(flat[slots] == nearest + shift, order.ravel()[slots], found.shape[1])

@@ -94,8 +94,8 @@ def _labels(path: Path, columns: Mapping[str, str]) -> tuple[list[str], list[str
         named_by = naming(table.columns) or ("row" if "row" in table.columns else "")
         return labels, table[named_by] if named_by else []
     if path.suffix.lower() == ".npy":
-        wanted = f"np.savetxt('labels.txt', np.load('{path}'), '%s')"
-        raise InputError(f"{path}: labels are read from a table or a text, {wanted}")
+        way_out = f"np.savetxt('labels.txt', np.load('{path}'), '%s')"
+        raise InputError(f"{path}: labels are read from a table or a text, {way_out}")
     return [line.strip() for line in filled_lines(path)], []
 
 

@@ -88,8 +88,8 @@ def files_of(path: Path) -> list[Path]:
             continue
         if not file.is_file():
             reason = "a link that leads nowhere" if file.is_symlink() else "no regular file"
-            wanted = "mend it, or move it away: without it rows may be missing"
-            raise InputError(f"{file} has the name of a shard and is {reason}: {wanted}")
+            way_out = "mend it, or move it away: without it rows may be missing"
+            raise InputError(f"{file} has the name of a shard and is {reason}: {way_out}")
         vectors.append(file)
     return sorted(vectors, key=lambda path: (_numbered(path), path.name))
 
@@ -108,8 +108,8 @@ def _folder(path: Path, column: str) -> Vectors:
         try:
             vectors = open_vectors(file, column)
             if _names_rows(file) and 1 in vectors.shape:  # Ids as a column, or as a row
-                wanted = "expected vectors beside it"
-                raise NoMatrixError(f"{file} has the name of ids and one of each: {wanted}")
+                way_out = "expected vectors beside it"
+                raise NoMatrixError(f"{file} has the name of ids and one of each: {way_out}")
             shards.append((file, vectors))
         except NoMatrixError as without:
             others.append((file, without))
@@ -119,8 +119,8 @@ def _folder(path: Path, column: str) -> Vectors:
     if len(forms) != 1:
         contents = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
         hints = [] if forms else [_way_out(file) for file in sorted(path.iterdir())]
-        wanted = f"expected shards of one form, of {', '.join(FORMS)}"
-        raise InputError(f"{path} holds {contents}: {wanted}{next(filter(None, hints), '')}")
+        way_out = f"expected shards of one form, of {', '.join(FORMS)}"
+        raise InputError(f"{path} holds {contents}: {way_out}{next(filter(None, hints), '')}")
     shard_names = {_without_digits(file) for file, _ in shards}
     for file, error in others:
         # Named as a shard, it is one, and something is wrong.

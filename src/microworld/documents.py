@@ -74,9 +74,13 @@ def retrieval(
         )
     chosen = np.sort(rng.choice(len(relevant), size=n, replace=False))
     relevant, rows = relevant[chosen], rows[first[chosen]]
-    asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
-    other = english.render(frames[rows], rng, other=(frames[rows], asked))
-    answers = tuple(words[AGENT] for words in english.spoken(frames[rows], asked.picks))
+    wording_of_queries = wording._replace(
+        picks=wording.picks[rows], templates=wording.templates[rows]
+    )
+    other = english.render(frames[rows], rng, other=(frames[rows], wording_of_queries))
+    answers = tuple(
+        words[AGENT] for words in english.spoken(frames[rows], wording_of_queries.picks)
+    )
     queries = tuple(map(_who, english.spoken(frames[rows], other.picks)))
     query_ids = tuple(f"q{row:04d}" for row in range(n))
     ids = tuple(f"d{row:05d}" for row in range(documents))
@@ -110,14 +114,14 @@ def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames
 
 def _who(words: tuple[str, ...]) -> str:
     """The question for the agent of a frame, of which these are the words."""
-    asked = [
+    queries = [
         "Who",
         english.inflect(words[ACTION]).past,
         f"the {words[OBJECT]}",
         words[PLACE],
         words[TIME],
     ]
-    return " ".join(word for word in asked if word) + "?"
+    return " ".join(word for word in queries if word) + "?"
 
 
 def _join(sentences: list[str], lengths: np.ndarray) -> list[str]:

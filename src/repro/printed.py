@@ -253,10 +253,10 @@ def cost_table() -> str:
     for run in printed_runs():
         cost = cost_of(run)
         needed = {*run.networks, str(run.values.get("generator"))}
-        asked = [network for network in gated() if network in needed]
+        by_request = [network for network in gated() if network in needed]
         hours = f"{cost.gpu_hours:.1f}" if cost.gpu_hours >= 0.05 else "< 0.1"
         cells = [run.prints, f"`{run.command}`", str(len(run.seeds)), hours]
         cells += [f"{max(cost.memory, 1):.0f}", f"{max(cost.disk, 1):.0f}"]
-        cells += [", ".join(asked) or "–", run.differs.replace("|", r"\|")]
+        cells += [", ".join(by_request) or "–", run.differs.replace("|", r"\|")]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

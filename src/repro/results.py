@@ -96,8 +96,10 @@ def check_recordable(folder: Path | None = None) -> None:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        wanted = "record in a checkout that can be written to, or leave out record"
-        raise InputError(f"nothing can be added to {folder} ({error.strerror}): {wanted}") from None
+        way_out = "record in a checkout that can be written to, or leave out record"
+        raise InputError(
+            f"nothing can be added to {folder} ({error.strerror}): {way_out}"
+        ) from None
     if read_digests(folder) is None:
         refuse_unlisted(folder)
 

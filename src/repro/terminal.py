@@ -75,17 +75,17 @@ def explained(error: OSError) -> str:
     """What the system says of a file, and what would change it; a name of hundreds of letters is
     cut.
     """
-    wanted = WAYS_OUT.get(error.errno or 0)
-    if wanted is None:
+    way_out = WAYS_OUT.get(error.errno or 0)
+    if way_out is None:
         return str(error)
     reason = os.strerror(error.errno or 0)
     if error.filename is None:
-        return f"{reason}: {wanted}"
+        return f"{reason}: {way_out}"
     name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
     shown = str(name)
     if len(shown) > LONGEST_SHOWN:
         shown = f"{shown[:40]}… ({len(shown):,} letters)"
-    return f"{shown}: {reason}: {wanted}"
+    return f"{shown}: {reason}: {way_out}"
 
 
 def close_output() -> None:

@@ -109,8 +109,8 @@ def refuse_masked(X: Any, name: str = "X") -> None:
     """Refuse an array with entries that are masked: numpy gives the numbers below the mask."""
     if np.ma.is_masked(X):
         count = np.ma.count_masked(X)
-        wanted = f"drop those rows, or fill them by {name}.filled(number)"
-        raise InputError(f"{name} has {count:,} masked entries: {wanted}")
+        way_out = f"drop those rows, or fill them by {name}.filled(number)"
+        raise InputError(f"{name} has {count:,} masked entries: {way_out}")
 
 
 def plain_array(X: Any, name: str = "X", dtype: Any = None) -> NDArray[Any]:

@@ -57,7 +57,7 @@ class Sweep:
     plan: bool = False
 
 
-def sweep(asked: Sweep) -> int:
+def sweep(options: Sweep) -> int:
     """Pages over networks and seeds, side by side, their rows recorded: the cells of the
     `Snakefile`, on one machine.
 
@@ -71,26 +71,28 @@ def sweep(asked: Sweep) -> int:
     from repro.printed import completed
     from repro.seeding import cpu_count, environment
 
-    usual = min(2, cpu_count()) if asked.profile == "embedded" else 1
-    lanes = usual if asked.workers is None else check_dim(asked.workers, what="workers")
-    recorded_runs = {} if asked.plan else _recorded_runs()
+    usual = min(2, cpu_count()) if options.profile == "embedded" else 1
+    lanes = usual if options.workers is None else check_dim(options.workers, what="workers")
+    recorded_runs = {} if options.plan else _recorded_runs()
     cells: list[Cell] = []
-    for source in dict.fromkeys(map(locate, asked.notebooks)):
+    for source in dict.fromkeys(map(locate, options.notebooks)):
         declared = parameters_of(source)
-        for target, parameters in _cells_of(source, declared, asked):
+        for target, parameters in _cells_of(source, declared, options):
             all_parameters = completed(source.stem, parameters)
             values = from_here(validate(declared, all_parameters))
-            if asked.plan:
+            if options.plan:
                 say(json.dumps(_plan_of(source, target, parameters)))
-            of_folders = any(Path(name).is_dir() for name in (*asked.backbones, *asked.encoders))
-            is_asked_anyhow = asked.force or of_folders
+            of_folders = any(
+                Path(name).is_dir() for name in (*options.backbones, *options.encoders)
+            )
+            is_asked_anyhow = options.force or of_folders
             recorded_when = ""
             if not is_asked_anyhow:
-                recorded_when = recorded_runs.get(_run_of(source, values, asked.profile), "")
+                recorded_when = recorded_runs.get(_run_of(source, values, options.profile), "")
             cells.append((source, target, values, recorded_when))
     if not cells:
         raise InputError("nothing to run: give at least one notebook")
-    if asked.plan:
+    if options.plan:
         return 0
     share = str(max(1, cpu_count() // lanes))
     with (
@@ -103,7 +105,7 @@ def sweep(asked: Sweep) -> int:
 def _cells_of(
     source: Path,
     declared: Mapping[str, Any],
-    asked: Sweep,
+    options: Sweep,
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Where each run of a page goes, and what it is given; of what all cells share, parameters that
     the page has. What is unusual among these is in the name, so that no run replaces another's.
@@ -112,55 +114,55 @@ def _cells_of(
     from repro.digests import digest
     from repro.paths import inside, project_root
 
-    shared: dict[str, Any] = {"profile": asked.profile, "record": True}
+    shared: dict[str, Any] = {"profile": options.profile, "record": True}
     shared = {name: value for name, value in shared.items() if name in declared}
-    if asked.dims:
-        shared["dims"] = list(asked.dims)
-        if "dims" in dict(asked.p):
+    if options.dims:
+        shared["dims"] = list(options.dims)
+        if "dims" in dict(options.p):
             raise InputError("-p dims and --dims are given: expected one of them")
-    if "profile" in dict(asked.p):  # Which decides seeds, networks, workers and names of files
+    if "profile" in dict(options.p):  # Which decides seeds, networks, workers and names of files
         raise InputError("-p profile sets the size of a page alone: expected --profile, of a sweep")
-    shared |= dict(asked.p)
+    shared |= dict(options.p)
     usual = {"profile": "embedded", "record": True}
     unusual = {name: value for name, value in shared.items() if usual.get(name) != value}
     ending = f"-{digest(unusual)[:8]}" if unusual else ""
-    run = _printed(source, asked)
-    seeds = asked.seeds or (run.seeds if run else PROFILES[asked.profile].seeds)
+    run = _printed(source, options)
+    seeds = options.seeds or (run.seeds if run else PROFILES[options.profile].seeds)
     folder = project_root() / "runs" / source.stem
-    for chosen, seed in product(_networks(source, declared, asked), dict.fromkeys(seeds)):
+    for chosen, seed in product(_networks(source, declared, options), dict.fromkeys(seeds)):
         by_name = {"seed": seed, "seeds": [seed]}
         seed_values = {name: value for name, value in by_name.items() if name in declared}
-        if twice := sorted((seed_values | chosen).keys() & dict(asked.p)):
+        if twice := sorted((seed_values | chosen).keys() & dict(options.p)):
             raise InputError(
                 f"-p {twice[0]} is what the cells of {source.stem} differ in: give --seeds, "
                 "--backbones or --encoders"
             )
-        labels = [label_of(name) for name in networks_in(chosen)] or [asked.profile]
+        labels = [label_of(name) for name in networks_in(chosen)] or [options.profile]
         yield (
             inside(folder, f"{'-'.join(labels)}-seed{seed}{ending}.ipynb"),
             seed_values | chosen | shared,
         )
 
 
-def _printed(source: Path, asked: Sweep) -> "PrintedRun | None":
+def _printed(source: Path, options: Sweep) -> "PrintedRun | None":
     from repro.printed import PROFILE, printed_run
 
-    return printed_run(source.stem) if asked.profile == PROFILE else None
+    return printed_run(source.stem) if options.profile == PROFILE else None
 
 
 def _networks(
     source: Path,
     declared: Mapping[str, Any],
-    asked: Sweep,
+    options: Sweep,
 ) -> list[dict[str, Any]]:
     """What each cell sets the page's parameters of networks to: those asked for, else those of its
     paper under the profile `paper`, else nothing.
     """
-    run = _printed(source, asked)
-    options = {"backbone": asked.backbones, "encoder": asked.encoders}
+    run = _printed(source, options)
+    by_option = {"backbone": options.backbones, "encoder": options.encoders}
     chosen: list[dict[str, Any]] = [{}]
     fits = False
-    for option, networks in options.items():
+    for option, networks in by_option.items():
         name = next((name for name in (option, f"{option}s") if name in declared), None)
         if name is None:
             continue
@@ -171,8 +173,8 @@ def _networks(
             once = dict.fromkeys(networks)
             values = [[network] if name.endswith("s") else network for network in once]
             chosen = [{**others, name: value} for others, value in product(chosen, values)]
-    if any(options.values()) and not fits:
-        has = ", ".join(name for name in declared if name.startswith(tuple(options))) or "none"
+    if any(by_option.values()) and not fits:
+        has = ", ".join(name for name in declared if name.startswith(tuple(by_option))) or "none"
         raise InputError(
             f"{source.stem} takes no such networks (its parameters of networks: {has}): "
             "--backbones sets backbone or backbones, --encoders encoder or encoders"

@@ -72,7 +72,7 @@ class Encoding:
     columns: tuple[str, ...] = ()
 
 
-def encode(asked: Encoding) -> int:
+def encode(options: Encoding) -> int:
     """A float32 `.npy` matrix of embeddings, one row for each line of a text file, which may be
     larger than memory.
 
@@ -87,24 +87,24 @@ def encode(asked: Encoding) -> int:
     from repro.terminal import progress_bar
     from repro.types import unit_rows
 
-    texts, dim = asked.texts, asked.dim
-    writable_file(asked.output, texts)
-    refuse_others(asked.output, ".npy", is_embeddings)
-    lines = data.stream(str(texts), data.column_names(asked.columns))
+    texts, dim = options.texts, options.dim
+    writable_file(options.output, texts)
+    refuse_others(options.output, ".npy", is_embeddings)
+    lines = data.stream(str(texts), data.column_names(options.columns))
     before = _stamp(texts)
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
-    network, line = encoder_named(asked.encoder, asked.reading, data.default_source())
-    read = {"readout": asked.readout, "layer": asked.layer}
+    network, line = encoder_named(options.encoder, options.reading, data.default_source())
+    read = {"readout": options.readout, "layer": options.layer}
     if line:
         read["readout"] = "encoder"  # As the tables read a baseline, whatever it was trained with
     else:
-        pooled = asked.readout == "pooler" and asked.layer in (None, network.n_layers)
+        pooled = options.readout == "pooler" and options.layer in (None, network.n_layers)
         full = network.dim if pooled else network.hidden_dim
         check_dim(full if dim is None else dim, limit=full)  # Before hours of work
     whole, done = count <= BLOCK, 0
     bar = progress_bar(total=count, desc="encoding", show=not whole)
-    with bar, replacing(asked.output) as partial, partial.open("wb") as file:
+    with bar, replacing(options.output) as partial, partial.open("wb") as file:
         for block in in_blocks(lines()):
             try:
                 X = network.encode(block, **read, progress=whole)
@@ -115,14 +115,14 @@ def encode(asked: Encoding) -> int:
             if not file.tell():
                 header = {"descr": "<f4", "fortran_order": False, "shape": (count, X.shape[1])}
                 np.lib.format.write_array_header_1_0(file, header)
-            file.write(np.ascontiguousarray(unit_rows(X) if asked.normalize else X, "<f4").data)
+            file.write(np.ascontiguousarray(unit_rows(X) if options.normalize else X, "<f4").data)
             bar.update(len(block))
             done += len(block)
         if done != count or _stamp(texts) != before:
             changed = f"has changed while it was read, from {count:,} texts to {done:,}"
             raise InputError(f"{texts} {changed}: give it again")
     said = line or f"{network.texts_truncated} texts were cut"
-    say(f"{count} x {X.shape[1]} float32 -> {asked.output}; {said}")
+    say(f"{count} x {X.shape[1]} float32 -> {options.output}; {said}")
     return 0
 
 
@@ -208,36 +208,38 @@ class Evaluation:
     columns: tuple[str, ...] = ()
 
 
-def evaluate(asked: Evaluation) -> int:
+def evaluate(options: Evaluation) -> int:
     """The score of an encoder on a dataset with its interval, at several layers and sizes from a
     single pass.
     """
     from repro.data import column_names, default_source
     from repro.runs.evaluate import encoder_rows, load_task, refuse_written, write_mteb
 
-    if asked.rows is not None:
-        writable_file(asked.rows, asked.data)
-        refuse_others(asked.rows, ".parquet", is_rows)
-    if asked.mteb is not None:
-        writable_folder(asked.mteb)
+    if options.rows is not None:
+        writable_file(options.rows, options.data)
+        refuse_others(options.rows, ".parquet", is_rows)
+    if options.mteb is not None:
+        writable_folder(options.mteb)
     judged = load_task(
-        asked.data,
-        asked.task,
-        split=asked.split,
-        text=asked.text,
-        source=asked.source,
-        columns=column_names(asked.columns),
+        options.data,
+        options.task,
+        split=options.split,
+        text=options.text,
+        source=options.source,
+        columns=column_names(options.columns),
     )
-    network, line = encoder_named(asked.encoder, asked.reading, asked.source or default_source())
+    network, line = encoder_named(
+        options.encoder, options.reading, options.source or default_source()
+    )
     # As the tables read a baseline, whatever it was trained with
-    how: dict[str, Any] = {"readout": "encoder" if line else asked.readout, "line": line}
+    how: dict[str, Any] = {"readout": "encoder" if line else options.readout, "line": line}
     for name in ("dims", "layers", "aggregate", "protocol", "seed"):
-        how[name] = getattr(asked, name)
-    if asked.mteb is not None:
-        how["check"] = partial(refuse_written, folder=asked.mteb)
-    frame = encoder_rows(network, asked.encoder, judged, **how).assign(text=asked.text)
+        how[name] = getattr(options, name)
+    if options.mteb is not None:
+        how["check"] = partial(refuse_written, folder=options.mteb)
+    frame = encoder_rows(network, options.encoder, judged, **how).assign(text=options.text)
     say(
-        f"{asked.encoder} on {asked.data} ({frame['data_source'].iloc[0]}, "
+        f"{options.encoder} on {options.data} ({frame['data_source'].iloc[0]}, "
         f"{frame['setting'].iloc[0]}), live, x100:"
     )
     for row in frame.itertuples():
@@ -246,13 +248,13 @@ def evaluate(asked: Evaluation) -> int:
             if row.ci_low != row.ci_low
             else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
         )
-        layer = f"layer {row.layer:>3}  " if asked.layers else ""
+        layer = f"layer {row.layer:>3}  " if options.layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
-    if asked.rows is not None:
-        with replacing(asked.rows) as file:
+    if options.rows is not None:
+        with replacing(options.rows) as file:
             frame.to_parquet(file, compression="zstd", index=False)
-    if asked.mteb is not None:
+    if options.mteb is not None:
         split = getattr(judged.judged, "split", "test")
-        written = write_mteb(frame, asked.mteb, split)
-        say(f"{len(written)} MTEB results -> {asked.mteb}")
+        written = write_mteb(frame, options.mteb, split)
+        say(f"{len(written)} MTEB results -> {options.mteb}")
     return 0

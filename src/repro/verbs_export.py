@@ -98,9 +98,9 @@ def fitted_layer(network: Any, note: Mapping[str, Any], layer: int | None) -> in
         fitted = f"the reducer was fitted on {note['pooling']} pooling"
         raise InputError(f"--pooling {network.pooling}: {fitted}; leave --pooling out")
     number = network.backbone.layer_index(note.get("layer"))
-    asked = number if layer is None else network.backbone.layer_index(layer)
-    if asked != number:
+    layer_number = number if layer is None else network.backbone.layer_index(layer)
+    if layer_number != number:
         fitted = f"the reducer was fitted on layer {number} of {network.n_layers}"
         way_out = "leave --layer out, or fit a reducer on that one"
-        raise InputError(f"--layer {asked}: {fitted}; {way_out}")
+        raise InputError(f"--layer {layer_number}: {fitted}; {way_out}")
     return note.get("layer")

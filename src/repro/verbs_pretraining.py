@@ -62,7 +62,7 @@ class Pretraining:
     seed: int = 0
 
 
-def pretrain(asked: Pretraining) -> int:
+def pretrain(options: Pretraining) -> int:
     """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is
     given again.
     """
@@ -74,51 +74,51 @@ def pretrain(asked: Pretraining) -> int:
     from repro.store import Store
     from repro.training import mlm
 
-    config = _network_asked(asked)
+    config = _network_asked(options)
     mlm.check_affordable(config)
-    asked_cores = cpu_count() if asked.threads is None else asked.threads
+    asked_cores = cpu_count() if options.threads is None else options.threads
     cores = check_dim(asked_cores, limit=MOST_THREADS, what="threads")
-    writable_folder(asked.output)
-    texts = data.load(asked.corpus, source=asked.source, limit=asked.sentences)
+    writable_folder(options.output)
+    texts = data.load(options.corpus, source=options.source, limit=options.sentences)
     if not isinstance(texts, data.Corpus):
-        raise InputError(f"{asked.corpus!r} is not a corpus of plain sentences")
+        raise InputError(f"{options.corpus!r} is not a corpus of plain sentences")
     content = sha256("\n".join(texts.texts).encode()).hexdigest()  # A file may change meanwhile
     # Sums that are split among other threads differ in their last bits
     settings = {
         "config": asdict(config),
         "content": content,
-        "sentences": asked.sentences,
+        "sentences": options.sentences,
         "threads": cores,
     }
     key = digest(settings, code=(mlm.__name__,))
     store = Store()
-    refuse_foreign(asked.output, key, stored=store.folder("backbones", key).exists())
+    refuse_foreign(options.output, key, stored=store.folder("backbones", key).exists())
     mlm.check_enough(texts.texts, config)
 
     origin = {
-        "corpus": asked.corpus,
+        "corpus": options.corpus,
         "source": texts.source,
-        "licence": _licence_of(asked.corpus, texts.source),
+        "licence": _licence_of(options.corpus, texts.source),
         "content": content,
         "hardware": hardware(),
         "threads": cores,
         "command": " ".join(sys.argv[1:]),
     }
-    tokens = partial(_tokens_of, asked, texts.texts, content, store)
+    tokens = partial(_tokens_of, options, texts.texts, content, store)
     make = partial(_make_network, tokens=tokens, config=config, origin=origin)
     network = store.get_or_make("backbones", key, make, config=settings)
-    copy_encoder(network.folder, asked.output)
+    copy_encoder(network.folder, options.output)
     figures = read_json(network.folder / CARD)["figures"]
     state = "found in the store" if network.hit else f"trained in {network.seconds:.0f} s"
     say(
-        f"{asked.output}: {state}; dev loss {figures['dev_loss']:.3f} after "
+        f"{options.output}: {state}; dev loss {figures['dev_loss']:.3f} after "
         f"{figures['tokens_seen'] / 1e6:.0f} M tokens"
     )
     return 0
 
 
 def _tokens_of(
-    asked: Pretraining,
+    options: Pretraining,
     texts: Sequence[str],
     content: str,
     store: "Store",
@@ -129,8 +129,8 @@ def _tokens_of(
     from repro.digests import digest
     from repro.training import wordpieces
 
-    cut = {"vocabulary": asked.vocabulary, "max_length": asked.max_length}
-    named = {"content": content, "sentences": asked.sentences, **cut}
+    cut = {"vocabulary": options.vocabulary, "max_length": options.max_length}
+    named = {"content": content, "sentences": options.sentences, **cut}
     made = store.get_or_make(
         "tokens",
         digest(named, code=(wordpieces.__name__,)),
@@ -149,27 +149,27 @@ def _licence_of(corpus: str, source: str) -> str:
     return DATASETS[corpus].licence if corpus in DATASETS else "that of the file, unknown here"
 
 
-def _network_asked(asked: Pretraining) -> "PretrainConfig":
+def _network_asked(options: Pretraining) -> "PretrainConfig":
     """What is trained: heads of 64 dims, as far as they fit, and a usual rate where none is
     given.
     """
     from repro.training.mlm import PretrainConfig
 
-    heads = max(1, asked.hidden_dim // 64)
-    while asked.hidden_dim % heads:
+    heads = max(1, options.hidden_dim // 64)
+    while options.hidden_dim % heads:
         heads -= 1
-    usual_rate = 1e-3 if asked.layers <= 2 else 5e-4
+    usual_rate = 1e-3 if options.layers <= 2 else 5e-4
     return PretrainConfig(
-        layers=asked.layers,
-        hidden_dim=asked.hidden_dim,
-        heads=heads if asked.heads is None else asked.heads,
-        vocabulary=asked.vocabulary,
-        max_length=asked.max_length,
-        epochs=asked.epochs,
-        learning_rate=usual_rate if asked.learning_rate is None else asked.learning_rate,
-        batch_size=asked.batch_size,
+        layers=options.layers,
+        hidden_dim=options.hidden_dim,
+        heads=heads if options.heads is None else options.heads,
+        vocabulary=options.vocabulary,
+        max_length=options.max_length,
+        epochs=options.epochs,
+        learning_rate=usual_rate if options.learning_rate is None else options.learning_rate,
+        batch_size=options.batch_size,
         save_every=1000,
-        seed=asked.seed,
+        seed=options.seed,
     )
 
 

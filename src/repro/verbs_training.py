@@ -188,7 +188,7 @@ class Training:
     workers: int | None = None
 
 
-def train(asked: Training) -> int:
+def train(options: Training) -> int:
     """Encoders of your own, trained end to end; a stopped run goes on when the same command is
     given again.
     """
@@ -197,22 +197,22 @@ def train(asked: Training) -> int:
     from repro.runs.cell import cell_key, train_all
     from repro.store import Store
 
-    given, output = vars(asked), asked.output
+    given, output = vars(options), options.output
     if output is not None:
         writable_folder(output)
-    refuse_unread(asked.objective, given | asdict(asked.scaling))
-    settings = {name: given[name] for name in TRAINED} | asked.scaling.settings()
-    usual_source = config.PROFILES[asked.profile].source or default_source()
-    settings["source"] = asked.source or usual_source
-    base = config.profile(asked.profile, **settings).train
-    configs = trainings(base, asked.dims)
+    refuse_unread(options.objective, given | asdict(options.scaling))
+    settings = {name: given[name] for name in TRAINED} | options.scaling.settings()
+    usual_source = config.PROFILES[options.profile].source or default_source()
+    settings["source"] = options.source or usual_source
+    base = config.profile(options.profile, **settings).train
+    configs = trainings(base, options.dims)
     if output is not None:
         for folder, config_of_one in configs.items():
             key = cell_key(config_of_one)
             stored = Store().folder("encoders", key).exists()
             refuse_foreign(output / folder, key, stored=stored)
     readout = base.checkpoint_by if objective_of(base).pooler else "encoder"
-    cells = train_all(list(configs.values()), Store(), workers=asked.workers)
+    cells = train_all(list(configs.values()), Store(), workers=options.workers)
     for folder, cell in zip(configs, cells, strict=True):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
         state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"

@@ -146,8 +146,8 @@ def fit_doc2vec(
 
 
 def _always(dim: int, epochs: int, seed: int) -> dict[str, Any]:
-    asked = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed % 2**32}
-    return {**asked, "min_count": MIN_COUNT, "negative": 5, "workers": 1, "hashfxn": _hash}
+    settings = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed % 2**32}
+    return {**settings, "min_count": MIN_COUNT, "negative": 5, "workers": 1, "hashfxn": _hash}
 
 
 def _tokens(texts: Sequence[str]) -> list[list[str]]:

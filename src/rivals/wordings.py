@@ -156,8 +156,8 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
         word, *columns = line.split("\t")
         others = [other.strip() for other in ",".join(columns).split(",")]
         if len(columns) != 1 or not word.strip() or not all(others):
-            wanted = "expected a word, a tab, synonyms with commas between"
-            raise InputError(f"{path} line {number}: {line[:60]!r}; {wanted}")
+            expected = "expected a word, a tab, synonyms with commas between"
+            raise InputError(f"{path} line {number}: {line[:60]!r}; {expected}")
         key = word.strip().lower()
         lexicon[key] = tuple(dict.fromkeys((*lexicon.get(key, ()), *others)))
     if not lexicon:

@@ -105,8 +105,8 @@ class Ledger:
         origins = {
             target / path.relative_to(source): path for path in source.rglob("*") if path.is_file()
         }
-        wanted = {path: sha256(origin) for path, origin in origins.items()}
-        self._write_all({path: origin.read_bytes for path, origin in origins.items()}, wanted)
+        digests = {path: sha256(origin) for path, origin in origins.items()}
+        self._write_all({path: origin.read_bytes for path, origin in origins.items()}, digests)
         self.keep_only(target, origins)
 
     def note(self, paths: Iterable[Path]) -> None:

@@ -136,10 +136,10 @@ def _files(node: Any) -> Iterator[str]:
         yield from _files(item)
 
 
-def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
+def choose(pages: Collection[str], only: Collection[str] | None) -> set[str]:
     """The pages a user names, bare or with folder and suffix; all of them if none is named."""
     chosen = set()
-    for name in wanted or ():
+    for name in only or ():
         bare = name.removesuffix(".md").removesuffix(".ipynb")
         found = [page for page in pages if bare in (page, page.rsplit("/", 1)[-1])]
         if not found:
@@ -247,15 +247,15 @@ def prune(tree: Path, pages: Collection[str], carried: Collection[Path], ledger:
 
     Returns whether a page has gone.
     """
-    wanted, gone = set(carried), False
+    present, gone = set(carried), False
     for name in pages:
         executed = tree / f"{name}.ipynb"
-        wanted.add(executed if executed.is_file() else tree / f"{name}.md")
+        present.add(executed if executed.is_file() else tree / f"{name}.md")
     for path in [*tree.rglob("*.ipynb"), *tree.rglob("*.md")]:
-        if path not in wanted:
+        if path not in present:
             ledger.remove(path)
             gone |= path.relative_to(tree).with_suffix("").as_posix() not in pages
-    ledger.keep_only(tree, wanted)
+    ledger.keep_only(tree, present)
     return gone
 
 

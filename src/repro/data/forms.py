@@ -45,8 +45,8 @@ def _csv(path: Path) -> Iterator[Row]:
                 yield start, values
             start = reader.line_num + 1
     except csv.Error as error:
-        wanted = "expected CSV, a text with quotes or line ends in double quotes"
-        raise InputError(f"{path} line {start}: {error}; {wanted}") from None
+        expected = "expected CSV, a text with quotes or line ends in double quotes"
+        raise InputError(f"{path} line {start}: {error}; {expected}") from None
 
 
 def _json_lines(path: Path) -> Iterator[RawRow]:
@@ -54,11 +54,11 @@ def _json_lines(path: Path) -> Iterator[RawRow]:
     for number, line in read_lines(path):
         if not line.strip():
             continue
-        wanted = "expected one JSON object on each line"
+        expected = "expected one JSON object on each line"
         where = f"{path} line {number}"
-        record = parse_json(line, where, wanted, object_pairs_hook=fields_once)
+        record = parse_json(line, where, expected, object_pairs_hook=fields_once)
         if not isinstance(record, dict):
-            raise InputError(f"{where} is {line[:40]!r}: {wanted}")
+            raise InputError(f"{where} is {line[:40]!r}: {expected}")
         if not names:
             names = list(record)
             yield number, names

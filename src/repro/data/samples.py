@@ -85,12 +85,12 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
             raise InputError(f"{config.corpus} was written to while it was read: begin again")
         return corpus.texts
 
-    wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
+    identity = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
     content = fingerprint(config.corpus, config.source)
     return tuple(
         store.remember(
             "sentences",
-            {**wanted, "content": content},
+            {**identity, "content": content},
             draw,
             code="repro.data.samples",
         )

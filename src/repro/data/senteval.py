@@ -166,17 +166,17 @@ def keep(names: Iterable[str] = tuple(SETS)) -> list[Path]:
     """
     source = hub_source(DATASETS["stsb"])
     version = hub_version(source).replace("/", "-")
-    wanted: dict[Path, tuple[str, str]] = {}
+    files: dict[Path, tuple[str, str]] = {}
     for name in names:
         for split in SETS[name]:
             # Where `repro.data.hub` looks for it
-            wanted[home() / "data" / name / f"{version}-{split}.parquet"] = (name, split)
-    missing = [path for path in wanted if not path.is_file()]
+            files[home() / "data" / name / f"{version}-{split}.parquet"] = (name, split)
+    missing = [path for path in files if not path.is_file()]
     if missing:
         Store().claim()
         contents = _contents(_archive())
         for path in missing:
-            name, split = wanted[path]
+            name, split = files[path]
             try:
                 rows = list(SETS[name][split](contents.__getitem__))
             except (IndexError, ValueError) as error:
@@ -184,7 +184,7 @@ def keep(names: Iterable[str] = tuple(SETS)) -> list[Path]:
             _tell_size(name, split, len(rows))
             with replacing(path) as partial_file:
                 pq.write_table(pa.Table.from_pylist(rows), partial_file)
-    return list(wanted)
+    return list(files)
 
 
 def _tell_size(name: str, split: str, count: int) -> None:

@@ -106,8 +106,8 @@ class Table:
             text = values[place] if title is None else f"{values[title]} {values[place]}".strip()
             if not text.strip():
                 where = f"{self.path} line {number}, column {column}"
-                wanted = "expected a text, so fill it, drop the row or name another column"
-                raise InputError(f"{where}: empty, or bytes, a list or an object; {wanted}")
+                expected = "expected a text, so fill it, drop the row or name another column"
+                raise InputError(f"{where}: empty, or bytes, a list or an object; {expected}")
             yield text
 
     def numbers(self, column: str) -> list[float]:

@@ -25,11 +25,11 @@ def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
         InputError: for a line with another number of numbers or none that is finite, and for a file
             that is cut off.
     """
-    wanted = "expected a word and its numbers on every line"
+    form = "expected a word and its numbers on every line"
     lines = read_lines(path)
     first = next(lines, None)
     if first is None:
-        raise InputError(f"{path} is empty: {wanted}")
+        raise InputError(f"{path} is empty: {form}")
     header = re.fullmatch(r"\s*(\d+)\s+(\d+)\s*", first[1])
     promised, dim = map(int, header.groups()) if header else (0, 0)
     rows: dict[str, np.ndarray] = {}
@@ -44,7 +44,7 @@ def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
             f"{path} ends after {read} of the {promised} words its first line states: copy it again"
         )
     if not rows:
-        raise InputError(f"{path} has a header and no words: {wanted}")
+        raise InputError(f"{path} has a header and no words: {form}")
     if read > len(rows):
         log.warning(
             "%s: %d words come more than once, the first vector is kept",

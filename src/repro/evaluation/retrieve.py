@@ -182,8 +182,8 @@ def _relevant(
                 "ids"
             )
         if isinstance(judged, str) or not isinstance(judged, Iterable):
-            wanted = "expected a list of documents, or a dict of their relevance"
-            raise InputError(f"qrels of {query!r} are {judged!r}: {wanted}")
+            expected = "expected a list of documents, or a dict of their relevance"
+            raise InputError(f"qrels of {query!r} are {judged!r}: {expected}")
         graded = judged if isinstance(judged, Mapping) else dict.fromkeys(judged, 1.0)
         for document, relevance in graded.items():
             if document not in corpus_rows:

@@ -55,9 +55,9 @@ def check_column(
     """Refuse what is no tensor (count,) of one number for `each`, of whole numbers by default."""
     _check_tensor(name, column)
     if column.ndim != 1 or count not in (None, len(column)):
-        wanted = "(n,)" if count is None else f"({count},)"
+        expected = "(n,)" if count is None else f"({count},)"
         raise InputError(
-            f"{name} has shape {tuple(column.shape)}: expected {wanted}, one per {each}"
+            f"{name} has shape {tuple(column.shape)}: expected {expected}, one per {each}"
         )
     fractional = column.is_floating_point() or column.dtype == torch.bool
     if column.is_complex() or (whole and fractional):

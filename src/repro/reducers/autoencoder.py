@@ -139,8 +139,8 @@ class Autoencoder(Reducer):
         order = rng.permutation(len(X))
         held = 0
         if self.validation:
-            wanted = max(1, round(self.validation * len(X)))
-            held = min(wanted, len(X) - 1)
+            count = max(1, round(self.validation * len(X)))
+            held = min(count, len(X) - 1)
         with threads(1):  # The same weights, bit for bit, on any machine of its kind
             rows = torch.from_numpy(X[order[held:]])
             unseen = torch.from_numpy(X[order[:held]])

@@ -111,9 +111,9 @@ class Judge:
             return printed
         if self.near is None or chosen.empty:
             return chosen
-        wanted = self.near * facts["full"]
-        nearest = min(chosen["dim"], key=lambda dim: abs(dim - wanted))
-        if not wanted / 2**0.5 <= nearest <= wanted * 2**0.5:
+        size = self.near * facts["full"]
+        nearest = min(chosen["dim"], key=lambda dim: abs(dim - size))
+        if not size / 2**0.5 <= nearest <= size * 2**0.5:
             return chosen.iloc[:0]
         return chosen[chosen["dim"] == nearest]
 

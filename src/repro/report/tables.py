@@ -196,13 +196,11 @@ class Shown:
         return {"text/html": self.html, "text/markdown": self.markdown}
 
 
-def nothing(wanted: str) -> Shown:
+def nothing(title: str) -> Shown:
     """What stands in place of a table or a figure that the reader's parameters leave empty: its
     title, or why.
     """
-    sentence = (
-        f"Nothing to show under these parameters{': ' if wanted else ''}{wanted.rstrip('.')}."
-    )
+    sentence = f"Nothing to show under these parameters{': ' if title else ''}{title.rstrip('.')}."
     return Shown(f'<p class="nothing">{escape(sentence)}</p>', sentence)
 
 

@@ -42,11 +42,11 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
     for `retrieval`, with the options of `repro.data.load`.
     """
     if kind == "retrieval":
-        asked = data.load(dataset, split=split, **options)
-        if not isinstance(asked, data.Retrieval):
+        whole = data.load(dataset, split=split, **options)
+        if not isinstance(whole, data.Retrieval):
             expected = "expected a folder in BEIR's form, or hotpotqa"
             raise InputError(f"{dataset!r} has no queries with relevant documents: {expected}")
-        return Task(asked.name, {asked.split: asked})
+        return Task(whole.name, {whole.split: whole})
     if kind == "sts":
         pairs = data.load(dataset, split=split, **options)
         if not isinstance(pairs, data.ScoredPairs):
@@ -92,8 +92,8 @@ def encoder_rows(
         InputError: for a size or layer that the encoder does not have, or one cosine for all pairs.
     """
     if not isinstance(network, SentenceEncoder) and layers:
-        asked = f"layers {', '.join(map(str, layers))}"
-        raise InputError(f"{asked}: {name} has no layers to choose from; leave them out")
+        which = f"layers {', '.join(map(str, layers))}"
+        raise InputError(f"{which}: {name} has no layers to choose from; leave them out")
     places: list[Place] = []
     for layer in dict.fromkeys(layers) if layers else [None]:
         depth, width, shown = _read_at(network, layer, readout)
@@ -150,11 +150,11 @@ def _scored(
     yield score.columns
 
 
-def _retrieved(table: TextTable, asked: data.Retrieval, seed: int) -> Iterator[dict[str, Any]]:
+def _retrieved(table: TextTable, task: data.Retrieval, seed: int) -> Iterator[dict[str, Any]]:
     """How well queries find their documents by cosine, the mean over queries."""
-    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
-    X, C = table[asked.queries], table[asked.documents]
-    found = retrieve(X, C, asked.qrels, leave_out_own=True, **ids)
+    ids = {"query_ids": task.query_ids, "corpus_ids": task.document_ids}
+    X, C = table[task.queries], table[task.documents]
+    found = retrieve(X, C, task.qrels, leave_out_own=True, **ids)
     for metric, values in (("ndcg@10", found.ndcg(10)), ("recall@10", found.recall(10))):
         yield {"metric": metric, **bootstrap_mean(values, seed=seed).columns}
 

@@ -168,11 +168,11 @@ def parts_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> dict[str, dict[str, 
     return parts
 
 
-def describe(asked: Retrieval) -> str:
+def describe(task: Retrieval) -> str:
     """How many questions, paragraphs and gold paragraphs, in a line."""
-    judgements, gold = sum(map(is_yes_no, asked.answers or ())), len(gold_paragraphs(asked))
-    of_questions = f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no"
+    judgements, gold = sum(map(is_yes_no, task.answers or ())), len(gold_paragraphs(task))
+    of_questions = f"{len(task.queries):,} questions, {judgements} of them answered by yes or no"
     return (
-        f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them supporting "
-        f"({asked.source})"
+        f"{of_questions}; {len(task.documents):,} paragraphs, {gold:,} of them supporting "
+        f"({task.source})"
     )

@@ -196,10 +196,10 @@ def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.Da
     is no row.
     """
     leads = {method: printed_leads(table, method).dropna() / 100 for method in SIZES}
-    wanted = gains[["method", by]].drop_duplicates().itertuples(index=False, name=None)
+    curves = gains[["method", by]].drop_duplicates().itertuples(index=False, name=None)
     paper_rows = [
         (method, name, leads[method][name])
-        for method, name in wanted
+        for method, name in curves
         if name in leads.get(method, ())
     ]
     return pd.DataFrame(paper_rows, columns=["method", by, "value"])

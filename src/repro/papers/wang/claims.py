@@ -48,13 +48,13 @@ def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
     return measurements
 
 
-def of_set(wanted: str, rows: pd.DataFrame) -> pd.DataFrame:
+def of_set(names: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Of a network that has scores on both, those on STS-B or those on the average over the seven
     sets alone, whichever is wanted; dev pairs and seconds stay.
     """
     test = ~rows["setting"].fillna("").str.startswith("dev") & (rows["metric"] != "train_seconds")
-    wanted_rows = test & rows["dataset"].isin([wanted])
-    other_rows = test & rows["dataset"].isin({"stsb", AVERAGE} - {wanted})
+    wanted_rows = test & rows["dataset"].isin([names])
+    other_rows = test & rows["dataset"].isin({"stsb", AVERAGE} - {names})
     has_wanted = rows["backbone"].isin(rows.loc[wanted_rows, "backbone"].unique())
     return rows[~(has_wanted & other_rows)]
 
