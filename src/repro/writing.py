@@ -199,11 +199,10 @@ def _mode_of_new(partial: Path) -> int:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """A folder that becomes `path`, new or empty so far, when the block ends well, and vanishes
-    when it does not.
+def partial_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path`, under its partial name, which vanishes at the end unless it was
+    renamed.
     """
-    path = writable_folder(path)
     with disk_full_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = partial_of(path, folder=True)
@@ -211,11 +210,21 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         partial.mkdir()
         try:
             yield partial
-            if path.is_dir():
-                path.rmdir()  # Which refuses one that has been filled in the meantime
-            os.replace(partial, path)
         finally:
             _remove(partial)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """A folder that becomes `path`, new or empty so far, when the block ends well, and vanishes
+    when it does not.
+    """
+    path = writable_folder(path)
+    with partial_folder(path) as partial:
+        yield partial
+        if path.is_dir():
+            path.rmdir()  # Which refuses one that has been filled in the meantime
+        os.replace(partial, path)
 
 
 def writable_text(text: str) -> str:

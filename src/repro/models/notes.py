@@ -6,6 +6,24 @@ from typing import Any
 from repro import paths, reading
 from repro.types import InputError
 
+KINDS: dict[str, type] = {
+    **dict.fromkeys(("pooling", "final_norm", "prompt"), str),
+    **dict.fromkeys(("bidirectional", "include_prompt"), bool),
+    **dict.fromkeys(("pooler", "base", "lora"), dict),
+    "max_length": int,
+    "parts": list,
+}
+"""Of what kind the entries of a note are, where they are not null."""
+CALLED = {
+    str: "a name or text",
+    bool: "true or false",
+    dict: "names and values",
+    int: "a whole number",
+    list: "a list",
+}
+ADAPTERS = {"base": {"name", "digest", "layers"}, "lora": {"targets"}}
+"""What the note of adapters says at least."""
+
 
 def file_of(folder: Path, name: str) -> Path | None:
     """A file of a model, whose own notes may name it; None where there is none of that name."""
@@ -25,6 +43,23 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
             f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}"
         )
     return found
+
+
+def saved_note(folder: Path) -> dict[str, Any]:
+    """The note of an encoder of ours, empty if there is none; what is of another kind than we
+    write, as after an edit by hand, is refused.
+    """
+    note: dict[str, Any] = read_json(folder, "encoder.json", {})
+    for name, kind in KINDS.items():
+        value = note.get(name)
+        if value is not None and type(value) is not kind:
+            said = f"{folder / 'encoder.json'}: {name} is {value!r}"
+            raise InputError(f"{said}: expected {CALLED[kind]}, as `save` writes")
+    if note.get("base"):
+        for name, needed in ADAPTERS.items():
+            if lacking := needed - (note.get(name) or {}).keys():
+                raise InputError(f"{folder / 'encoder.json'}: {name} lacks {min(lacking)}")
+    return note
 
 
 def parts_of(folder: Path) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from repro.models.attention import causal_parts
-from repro.models.notes import file_of, parts_of, read_json
+from repro.models.notes import file_of, parts_of, read_json, saved_note
 from repro.models.pooling import ACTIVATIONS, JOIN, Dense, Parts, Unit
 from repro.models.pretrained import blueprint
 from repro.models.sources import MINILM, SHIPPED, WEIGHTS_MISSING, locate, notes_of
@@ -69,7 +69,7 @@ def leaves_prompt_out(name_or_path: str) -> bool:
     """
     folder = locate(name_or_path)
     _, published = _pooling_note(folder)
-    note = read_json(folder, "encoder.json", {}) or published
+    note = saved_note(folder) or published
     left_out = note.get("include_prompt") is False
     if left_out and published and "weightedmean" in str(own_pooling(folder)):
         raise InputError(
@@ -89,7 +89,7 @@ def decoder_pooling(name_or_path: str) -> str | None:
         return None
     try:
         folder = notes_of(name_or_path)
-        note: dict[str, Any] = read_json(folder, "encoder.json", {})
+        note = saved_note(folder)
         if note.get("bidirectional"):
             return None
         base = note.get("base")
@@ -141,6 +141,8 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
     """The text before every text: `asked` itself, or the prompt of that name; None is the default
     prompt, if any.
     """
+    if asked is not None and not isinstance(asked, str):
+        raise InputError(f"prompt is {asked!r}: expected a text, or the name of one")
     folder = locate(name_or_path)
     note = read_json(folder, "config_sentence_transformers.json", {})
     prompts: Mapping[str, Any] = note.get("prompts") or {}
@@ -149,6 +151,8 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
             f"prompt {asked!r}: {name_or_path} names {', '.join(prompts) or 'no prompts'}; a text "
             f"of your own ends in a space or a sign, such as {asked + ': '!r}"
         )
+    if asked is None and (saved := saved_note(folder)):
+        return str(saved.get("prompt") or "")
     if asked is None:
         return str(prompts.get(note.get("default_prompt_name"), ""))
     return str(prompts.get(asked, asked))
