@@ -222,3 +222,65 @@ def test_weights_that_are_not_numbers_are_what_is_said(encoder, tmp_path):
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match=r"gives NaN or infinite embeddings to 3 of 3 .* damaged"):
         SentenceEncoder.load(tmp_path).encode(TEXTS)
+
+
+DENSE, POOLING = "2_Dense/config.json", "1_Pooling/config.json"
+PROMPTS, LENGTHS = "config_sentence_transformers.json", "sentence_bert_config.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "said"),
+    [
+        (DENSE, {"out_features": None}, "out_features of .* is None: expected a whole number"),
+        (DENSE, {"out_features": "x"}, "out_features is 'x': expected a whole number"),
+        (DENSE, {"in_features": [1]}, r"in_features is \[1\]: expected a whole number"),
+        (DENSE, {"out_features": -1}, "out_features of .* is -1: expected at least 1"),
+        (DENSE, {"bias": "no"}, "bias is 'no': expected true or false"),
+        (POOLING, {"include_prompt": "no"}, "include_prompt is 'no': expected true or false"),
+        (PROMPTS, {"prompts": "x"}, "prompts is 'x': expected names and values"),
+        (PROMPTS, {"prompts": {"default": None}}, "prompt 'default' is None: expected a text"),
+        (PROMPTS, {"default_prompt_name": ["a"]}, r"default_prompt_name is \['a'\]: expected"),
+        (PROMPTS, {"default_prompt_name": "x"}, "default_prompt_name is 'x' among default"),
+        (LENGTHS, {"max_seq_length": 5.5}, "max_seq_length is 5.5: expected a whole number"),
+        (LENGTHS, {"max_seq_length": 0}, "reads 0 tokens of a text: expected 3 at least"),
+        (LENGTHS, {"do_lower_case": "no"}, "do_lower_case is 'no': expected true or false"),
+    ],
+)
+def test_a_note_of_an_exported_encoder_edited_into_something_else_is_refused(
+    encoder, tmp_path, name, edit, said
+):
+    encoder.prompt = "query: "
+    folder = export_folder(encoder, tmp_path / "exported")
+    (folder / MANIFEST).unlink()
+    note = json.loads((folder / name).read_text())
+    (folder / name).write_text(json.dumps({**note, **edit}))
+    with pytest.raises(InputError, match=said):
+        SentenceEncoder.load(folder)
+
+
+@pytest.mark.parametrize("twice", [0, 1])
+def test_a_part_that_stands_twice_is_refused_rather_than_read_once(encoder, tmp_path, twice):
+    folder = export_folder(encoder, tmp_path / "exported")
+    (folder / MANIFEST).unlink()
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.insert(twice, modules[twice])
+    (folder / "modules.json").write_text(json.dumps(modules))
+    kind = ("Transformer", "Pooling")[twice]
+    with pytest.raises(InputError, match=f"modules.json has the part {kind}"):
+        SentenceEncoder.load(folder)
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.bool, torch.complex64])
+@pytest.mark.parametrize("name", ["pooler", "adapter", "dense"])
+def test_weights_of_whole_numbers_are_refused_rather_than_misread(name, kind, tiny, tmp_path):
+    encoder = adapted(tiny) if name == "adapter" else SentenceEncoder.load(tiny, dim=8)
+    if name == "dense":
+        file = export_folder(encoder, tmp_path / "folder") / "2_Dense" / "model.safetensors"
+    else:
+        encoder.save(tmp_path / "folder")
+        file = tmp_path / "folder" / f"{name}.safetensors"
+    (tmp_path / "folder" / MANIFEST).unlink()
+    save_file({key: weight.to(kind) for key, weight in load_file(file).items()}, file)
+    called = str(kind).removeprefix("torch.")
+    with pytest.raises(InputError, match=rf"{file}: .* is {called}: expected float32"):
+        SentenceEncoder.load(tmp_path / "folder")

@@ -1,19 +1,30 @@
 """What a folder in Hugging Face layout notes of itself: small JSON files, and its list of parts."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from repro import paths, reading
 from repro.types import InputError
 
-KINDS: dict[str, type] = {
+SAVED: dict[str, type] = {
     **dict.fromkeys(("pooling", "final_norm", "prompt"), str),
     **dict.fromkeys(("bidirectional", "include_prompt"), bool),
     **dict.fromkeys(("pooler", "base", "lora"), dict),
     "max_length": int,
     "parts": list,
 }
-"""Of what kind the entries of a note are, where they are not null."""
+POOLING: dict[str, type] = {"include_prompt": bool}
+DENSE: dict[str, type] = {
+    **dict.fromkeys(("in_features", "out_features"), int),
+    **dict.fromkeys(("bias", "use_residual"), bool),
+}
+PROMPTS: dict[str, type] = {"prompts": dict, "default_prompt_name": str}
+LENGTHS: dict[str, type] = {"max_seq_length": int, "do_lower_case": bool}
+"""Of what kind the entries of notes are, where they are not null: of ours, and of the parts, the
+prompts and the lengths of published encoders.
+"""
 CALLED = {
     str: "a name or text",
     bool: "true or false",
@@ -32,8 +43,18 @@ def file_of(folder: Path, name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def read_json(folder: Path, name: str, absent: Any) -> Any:
-    """A small JSON file of a model; `absent`, which it must be like, where the model has none."""
+def read_json(
+    folder: Path,
+    name: str,
+    absent: Any,
+    kinds: Mapping[str, type] = MappingProxyType({}),
+) -> Any:
+    """A small JSON file of a model; `absent`, which it must be like, where the model has none.
+
+    Raises:
+        InputError: for a damaged file, and for one whose entries are not of the `kinds` that they
+            have as they are published: an edit by hand would be misread.
+    """
     path = file_of(folder, name)
     if path is None:
         return absent
@@ -42,19 +63,16 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
         raise InputError(
             f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}"
         )
+    for entry, kind in kinds.items():
+        value = found.get(entry)
+        if value is not None and type(value) is not kind:
+            raise InputError(f"{path}: {entry} is {value!r}: expected {CALLED[kind]}")
     return found
 
 
 def saved_note(folder: Path) -> dict[str, Any]:
-    """The note of an encoder of ours, empty if there is none; what is of another kind than we
-    write, as after an edit by hand, is refused.
-    """
-    note: dict[str, Any] = read_json(folder, "encoder.json", {})
-    for name, kind in KINDS.items():
-        value = note.get(name)
-        if value is not None and type(value) is not kind:
-            said = f"{folder / 'encoder.json'}: {name} is {value!r}"
-            raise InputError(f"{said}: expected {CALLED[kind]}, as `save` writes")
+    """The note of an encoder of ours, empty if there is none."""
+    note: dict[str, Any] = read_json(folder, "encoder.json", {}, SAVED)
     if note.get("base"):
         for name, needed in ADAPTERS.items():
             if lacking := needed - (note.get(name) or {}).keys():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from repro.manifests import move_folder, write_manifest
 from repro.models.backbone import Backbone, load_backbone
@@ -20,7 +20,7 @@ from repro.models.notes import saved_note
 from repro.models.pooling import Dense, Head, Parts, Pooler, Unit, poolings_of
 from repro.models.published import own_pooling, read_parts
 from repro.models.sources import locate
-from repro.models.whole import SAVED_KIND, WRITTEN, check_intact, refuse_foreign
+from repro.models.whole import SAVED_KIND, WRITTEN, check_intact, read_weights, refuse_foreign
 from repro.reading import is_out_of_memory
 from repro.settings import LoraConfig
 from repro.types import InputError
@@ -141,7 +141,7 @@ def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | Non
             head = Parts(hidden_dim, [Dense(**part) if part else Unit() for part in note["parts"]])
         else:
             return None
-        head.load_state_dict(load_file(file))
+        head.load_state_dict(read_weights(file))
     except (OSError, TypeError, SafetensorError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise

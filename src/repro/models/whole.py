@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from repro import paths
 from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
@@ -100,6 +101,21 @@ def _is_named_by_content(blob: Path) -> bool:
         len(blob.name) != 40
         or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == blob.name
     )
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file of our own reading: a head, a dense layer, adapters.
+
+    Raises:
+        InputError: for one of whole numbers, such as of a quantised layer, which would be misread.
+        OSError: for a file that cannot be read, or SafetensorError.
+    """
+    weights = load_file(file)
+    for name, weight in weights.items():
+        if not weight.is_floating_point():
+            kind = str(weight.dtype).removeprefix("torch.")
+            raise InputError(f"{file}: {name} is {kind}: expected float32, or half precision")
+    return weights
 
 
 def check_complete(name: str, model: nn.Module, found: Mapping[str, Any]) -> None:
