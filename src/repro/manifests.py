@@ -13,7 +13,7 @@ from repro.digests import digest
 from repro.paths import is_file, is_folder
 from repro.reading import read_json, regular_file
 from repro.types import InputError
-from repro.writing import replacing, write_text
+from repro.writing import mode_at, replacing, write_text
 
 MANIFEST = "manifest.json"
 
@@ -98,12 +98,18 @@ def move_folder(source: Path, target: Path, patterns: Iterable[str]) -> None:
     for name in differing:
         if name != MANIFEST:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(source / name, target / name)
+            _move(source / name, target / name)
     for name, checksum in left.items():
         if is_file(target / name) and sha256(target / name) == checksum:
             (target / name).unlink()
     if MANIFEST in differing:
-        os.replace(source / MANIFEST, target / MANIFEST)
+        _move(source / MANIFEST, target / MANIFEST)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a file to another, which may be read by whoever might read the one that was there."""
+    source.chmod(mode_at(target, source.stat().st_mode))
+    os.replace(source, target)
 
 
 def _differing(source: Path, target: Path) -> list[str]:

@@ -66,6 +66,14 @@ def test_what_else_lies_in_a_folder_is_neither_opened_up_nor_sealed(encoder, tmp
     assert not list(folder.glob("*.partial"))
 
 
+def test_a_private_encoder_stays_so_when_it_is_saved_anew(encoder, tiny, tmp_path):
+    encoder.save(tmp_path)
+    for path in tmp_path.iterdir():
+        path.chmod(0o600)
+    SentenceEncoder.load(tiny, dim=4).save(tmp_path)
+    assert {mode(path) for path in tmp_path.glob("*.*")} == {0o600}
+
+
 @pytest.mark.parametrize("before", MAKERS)
 @pytest.mark.parametrize("after", MAKERS)
 def test_nothing_of_an_earlier_encoder_is_left_beside_the_next(before, after, tiny, tmp_path):
