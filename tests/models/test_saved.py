@@ -3,12 +3,15 @@ does not come back, and what is read is what was saved.
 """
 
 import json
+import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from repro import manifests
 from repro.manifests import MANIFEST, sealed, sha256
 from repro.models import SentenceEncoder, saved
 from repro.models.exported import export_folder
@@ -292,3 +295,39 @@ def test_weights_of_whole_numbers_are_refused_rather_than_misread(name, kind, ti
     called = str(kind).removeprefix("torch.")
     with pytest.raises(InputError, match=rf"{file}: .* is {called}: expected float32"):
         SentenceEncoder.load(tmp_path / "folder")
+
+
+@pytest.mark.parametrize("before", [None, *MAKERS])
+@pytest.mark.parametrize("after", MAKERS)
+def test_a_save_killed_between_two_files_leaves_no_mixture_that_can_be_read(
+    before, after, tiny, tmp_path, monkeypatch
+):
+    if before is not None:
+        MAKERS[before](tiny).save(tmp_path / "old")
+    encoder = MAKERS[after](tiny)
+    torch.nn.init.normal_(next(encoder.backbone.model.parameters()))
+    encoder.save(tmp_path / "new")
+    wholes = [
+        {file.name: file.read_bytes() for file in path.iterdir()}
+        for path in (tmp_path / "old", tmp_path / "new")
+        if path.is_dir()
+    ]
+    move, moved = manifests.os.replace, []
+
+    def killed(source, target):
+        if len(moved) == number:
+            raise KeyboardInterrupt
+        moved.append(target)
+        move(source, target)
+
+    for number in range(len(wholes[-1]) - 1):
+        folder = tmp_path / f"killed {number}"
+        if before is not None:
+            shutil.copytree(tmp_path / "old", folder)
+        moved.clear()
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            patched.setattr(manifests.os, "replace", killed)
+            encoder.save(folder)
+        if {file.name: file.read_bytes() for file in folder.iterdir()} not in wholes:
+            with pytest.raises(InputError):
+                SentenceEncoder.load(folder)
