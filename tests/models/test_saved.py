@@ -251,7 +251,7 @@ PROMPTS, LENGTHS = "config_sentence_transformers.json", "sentence_bert_config.js
         (PROMPTS, {"prompts": "x"}, "prompts is 'x': expected names and values"),
         (PROMPTS, {"prompts": {"default": None}}, "prompt 'default' is None: expected a text"),
         (PROMPTS, {"default_prompt_name": ["a"]}, r"default_prompt_name is \['a'\]: expected"),
-        (PROMPTS, {"default_prompt_name": "x"}, "default_prompt_name is 'x' among default"),
+        (PROMPTS, {"default_prompt_name": "x"}, "default_prompt_name is 'x': expected default"),
         (LENGTHS, {"max_seq_length": 5.5}, "max_seq_length is 5.5: expected a whole number"),
         (LENGTHS, {"max_seq_length": 0}, "reads 0 tokens of a text: expected 3 at least"),
         (LENGTHS, {"do_lower_case": "no"}, "do_lower_case is 'no': expected true or false"),

@@ -166,8 +166,8 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
         return str(saved.get("prompt") or "")
     default = note.get("default_prompt_name")
     if asked is None and default is not None and default not in prompts:
-        there = ", ".join(prompts) or "no prompts"
-        raise InputError(f"{folder / name}: default_prompt_name is {default!r} among {there}")
+        known = ", ".join(prompts) or "none, as there are no prompts"
+        raise InputError(f"{folder / name}: default_prompt_name is {default!r}: expected {known}")
     wanted = (default or "") if asked is None else asked
     return str(prompts.get(wanted, wanted))
 
