@@ -159,3 +159,16 @@ def test_settings_that_an_objective_does_not_read_do_not_name_another_training(o
         assert (other == only_what_is_read(base)) == (name not in read), name
     assert only_what_is_read(replace(base, seed=1)) != only_what_is_read(base)
     assert only_what_is_read(TrainConfig(dim=64)) == TrainConfig(dim=64)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"backbone": ""}, "backbone is empty: expected a name"),
+        ({"backbone": " "}, "backbone is empty: expected a name"),
+        ({"source": ""}, "unknown source ''"),
+    ],
+)
+def test_what_is_given_empty_is_not_taken_for_the_default(options, said):
+    with pytest.raises(InputError, match=said):
+        profile("embedded", **options)

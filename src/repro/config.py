@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 from repro.objectives import OBJECTIVES
 from repro.settings import ANGLE_PRESETS, StepTwoConfig, TrainConfig
-from repro.types import DataSource, one_of
+from repro.types import DataSource, InputError, one_of
 
 LOGGER = logging.getLogger(__name__)
 
@@ -104,8 +104,13 @@ def profile(
     named = train.get("objective") or chosen.train.objective
     objective = OBJECTIVES[one_of(named, tuple(OBJECTIVES), "objective")]
     of_states = None if objective.pooler else chosen.scaling_backbone
+    # As from a shell's variable that is not set
+    if backbone is not None and not backbone.strip():
+        expected = "expected a name, a folder or a hub id; or leave it out"
+        raise InputError(f"backbone is empty: {expected}")
     network = backbone or of_states or chosen.train.backbone
-    data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
+    named_source = chosen.source or chosen.train.source if source is None else source
+    data = one_of(named_source, get_args(DataSource), "source")
     if (name, data) == ("embedded", "microworld"):
         chosen = replace(chosen, **GENERATED)
     recipes = objective.recipes

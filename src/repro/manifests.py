@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from repro.digests import digest
 from repro.paths import is_file, is_folder
 from repro.reading import read_json, regular_file
 from repro.types import InputError
-from repro.writing import replacing, write_text
+from repro.writing import mode_at, replacing, write_text
 
 MANIFEST = "manifest.json"
 
@@ -74,6 +75,47 @@ def copy_folder(source: Path, target: Path) -> None:
         InputError: before anything is copied, if the target holds a file of one of these names that
             no sealed manifest there lists with its checksum: somebody else wrote or edited it.
     """
+    for name in _differing(source, target):
+        with replacing(target / name) as partial:
+            shutil.copyfile(source / name, partial)
+
+
+def move_folder(source: Path, target: Path, patterns: Iterable[str]) -> None:
+    """Move the files of a sealed folder into another of the same disk, over those of an earlier
+    one; the manifest comes last.
+
+    What that one had besides by one of the `patterns`, and is as it was written, is removed.
+
+    Raises:
+        InputError: as `copy_folder`, before anything is moved.
+    """
+    differing = _differing(source, target)
+    kept = {*read_manifest(source)["files"], MANIFEST}
+    left = {}
+    for name, checksum in _written(target).items():
+        if name not in kept and any(fnmatchcase(name, pattern) for pattern in patterns):
+            left[name] = checksum
+    for name in differing:
+        if name != MANIFEST:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            _move(source / name, target / name)
+    for name, checksum in left.items():
+        if is_file(target / name) and sha256(target / name) == checksum:
+            (target / name).unlink()
+    if MANIFEST in differing:
+        _move(source / MANIFEST, target / MANIFEST)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a file to another, which may be read by whoever might read the one that was there."""
+    source.chmod(mode_at(target, source.stat().st_mode))
+    os.replace(source, target)
+
+
+def _differing(source: Path, target: Path) -> list[str]:
+    """The names of files that the target lacks or has otherwise, the manifest last; an InputError
+    for one that somebody else wrote or edited there.
+    """
     written = _written(target)
     differing = []
     for name in (*read_manifest(source)["files"], MANIFEST):
@@ -90,9 +132,7 @@ def copy_folder(source: Path, target: Path) -> None:
             way_out = "nothing is overwritten, give another output"
             raise InputError(f"{there} is none of ours, or was edited: {way_out}")
         differing.append(name)
-    for name in differing:
-        with replacing(target / name) as partial:
-            shutil.copyfile(source / name, partial)
+    return differing
 
 
 def _written(folder: Path) -> dict[str, str]:

@@ -174,19 +174,25 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary name that becomes `path` when the block ends well, and vanishes when it does
     not.
 
-    The file may be read by whom new files may be, also where a library made it for its owner alone.
+    It may be read by whom the file of this name might be before, so that what is private stays so;
+    a new one by whom new files may be, also where a library made it for its owner alone.
     """
     path = writable_file(path)
     with disk_full_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = partial_of(path)
         try:
-            usual = _mode_of_new(partial)
+            mode = _mode_of_new(partial)
             yield partial
-            partial.chmod(usual)
+            partial.chmod(mode_at(path, mode))
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def mode_at(path: Path, usual: int) -> int:
+    """Who may read what takes the place of `path`: whoever might before, else as is `usual`."""
+    return path.stat().st_mode if path.exists() else usual
 
 
 def _mode_of_new(partial: Path) -> int:
@@ -199,11 +205,10 @@ def _mode_of_new(partial: Path) -> int:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """A folder that becomes `path`, new or empty so far, when the block ends well, and vanishes
-    when it does not.
+def partial_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path`, under its partial name, which vanishes at the end unless it was
+    renamed.
     """
-    path = writable_folder(path)
     with disk_full_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = partial_of(path, folder=True)
@@ -211,11 +216,22 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         partial.mkdir()
         try:
             yield partial
-            if path.is_dir():
-                path.rmdir()  # Which refuses one that has been filled in the meantime
-            os.replace(partial, path)
         finally:
             _remove(partial)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """A folder that becomes `path`, new or empty so far, when the block ends well, and vanishes
+    when it does not; who might enter an empty one still may.
+    """
+    path = writable_folder(path)
+    with partial_folder(path) as partial:
+        yield partial
+        if path.is_dir():
+            partial.chmod(mode_at(path, 0))
+            path.rmdir()  # Which refuses one that has been filled in the meantime
+        os.replace(partial, path)
 
 
 def writable_text(text: str) -> str:

@@ -77,7 +77,7 @@ def states(system: System, config: SystemConfig, store: Store, *, pooling: str) 
     """States of a network as it is; its embeddings are shared with every page that reads the same
     network.
     """
-    make = partial(SentenceEncoder.load, config.backbone, pooling=pooling)
+    make = partial(SentenceEncoder.load, config.backbone, pooling=pooling, prompt="")
     return Named(
         system.name,
         make,
@@ -116,7 +116,7 @@ def published(
     identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.layerless",))
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
-        make = partial(SentenceEncoder.load, str(folder), pooling=pooling)
+        make = partial(SentenceEncoder.load, str(folder), pooling=pooling, prompt="")
     return Named(system.name, make, identity, system.hub.rpartition("/")[2], None)
 
 

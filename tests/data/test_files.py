@@ -511,3 +511,11 @@ def test_both_text_forms_hold_the_same_pairs(real_data):
         "".join(filter(str.isalnum, side[0])).lower() for side in (data.texts1, other.texts1)
     ]
     assert squeezed[0] == squeezed[1]
+
+
+@pytest.mark.parametrize("option", ["source", "split"])
+def test_an_option_that_is_given_empty_is_not_taken_for_the_default(option, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n2\tc\td\n")
+    for name in ("stsb", tmp_path / "pairs.tsv"):
+        with pytest.raises(InputError, match=f"{option} is empty: name one"):
+            load(name, **{option: ""})

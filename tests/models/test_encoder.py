@@ -160,6 +160,11 @@ def test_what_is_changed_by_hand_is_what_is_saved(encoder, tmp_path):
     loaded = SentenceEncoder.load(tmp_path / "saved")  # A path, as `save` takes
     assert loaded.pooler.settings["activation"] == "identity"
     np.testing.assert_array_equal(loaded.encode(texts), X)
+    encoder.pooler.linear = torch.nn.Linear(32, 5)
+    encoder.save(tmp_path / "saved")
+    loaded = SentenceEncoder.load(tmp_path / "saved")
+    assert loaded.dim == 5
+    np.testing.assert_array_equal(loaded.encode(texts), encoder.encode(texts))
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "manifest.json"])

@@ -3,6 +3,7 @@
 import errno
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, DistilBertConfig, DistilBertModel
 
 from conftest import saved_network
+from repro.config import profile
 from repro.models import SentenceEncoder, exported
 from repro.models.exported import export_folder
 from repro.models.layerless import load_modules
@@ -21,7 +23,10 @@ from repro.models.pretrained import class_without_head
 from repro.models.sources import identity, locate
 from repro.reducers import make_reducer
 from repro.results import read_rows
+from repro.runs.encoders import load_encoders
 from repro.settings import LoraConfig
+from repro.store import Store
+from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, unit_rows
 
 TEXTS = [
@@ -242,9 +247,11 @@ def test_a_prompt_is_a_name_or_a_text(copied, tiny):
             encoder.encode(TEXTS),
             plain.encode([prompt + text for text in TEXTS]),
         )
-    assert SentenceEncoder.load(str(copied)).prompt == "", (
-        "a page reads the states of the texts alone"
-    )
+    assert SentenceEncoder.load(str(copied)).prompt == "passage: "
+    embedded = profile("embedded")
+    (named,) = load_encoders([str(copied)], embedded, Store())
+    assert named.make().prompt == "", "a page reads the states of the texts alone"
+    assert fresh_encoder(replace(embedded.train, backbone=str(copied))).prompt == ""
     with pytest.raises(InputError, match=r"prompt 'qeury': .* names query, passage"):
         SentenceEncoder.load(str(copied), prompt="qeury")
 

@@ -66,6 +66,9 @@ def load(
         InputError: for an unknown name, split, source or text form, and whenever the source cannot
             deliver; the message says how to get the data.
     """
+    for option, value in (("source", source), ("split", split)):
+        if value == "":  # As from a shell's variable that is not set
+            raise InputError(f"{option} is empty: name one, or leave it out")
     if _is_path(name_or_path):
         if source not in (None, "local"):
             raise InputError(

@@ -66,10 +66,12 @@ class Backbone(nn.Module):
         super().__init__()
         self.model, self.tokenizer = model, tokenizer
         self.name, self.max_length = name, max_length
+        if not isinstance(bidirectional, bool):
+            raise InputError(f"bidirectional is {bidirectional!r}: expected True or False")
         self.bidirectional = bidirectional
         self.final_norm = one_of(final_norm, ("last", "all", "none"), "final_norm")
         self.hidden_dim = int(model.config.hidden_size)  # type: ignore[union-attr, arg-type]
-        self.pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
+        self.pad_id = max(0, int(getattr(model.config, "pad_token_id", None) or 0))  # −1 is none
         self.lora: LoraConfig | None = None  # Settings of the adapters, if there are any
         self.blocks_run = 0
         trial = try_network(model, self._trial_ids())

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -75,7 +76,7 @@ class SentenceEncoder(nn.Module):
         device: str | None = None,
         bidirectional: bool | None = None,
         final_norm: str | None = None,
-        prompt: str | None = "",
+        prompt: str | None = None,
     ) -> "SentenceEncoder":
         """Load a backbone, an encoder written by `save`, or a published one with all that follows
         its pooling.
@@ -96,7 +97,7 @@ class SentenceEncoder(nn.Module):
             final_norm: which states pass the norm after the last block, `last`, `all` or `none`;
                 None likewise.
             prompt: put before every text: a name among the folder's prompts, or a text; None is the
-                folder's default.
+                folder's default, "" none.
 
         Raises:
             InputError: for an unknown name, pooling, activation, final norm, prompt or device,
@@ -126,7 +127,9 @@ class SentenceEncoder(nn.Module):
         """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of
         adapters, only these.
         """
-        more = {"include_prompt": False} if self.leaves_prompt_out else {}
+        more: dict[str, Any] = {"include_prompt": False} if self.leaves_prompt_out else {}
+        if self.prompt:
+            more["prompt"] = self.prompt
         write_encoder(folder, self.backbone, self.pooling, self.pooler, **more)
 
     @property

@@ -73,7 +73,7 @@ def load_modules(folder: Path) -> Encoder:
     mean pooling.
     """
     pooling = None if (folder / "modules.json").is_file() else "mean"
-    encoder = SentenceEncoder.load(str(folder), pooling=pooling)
+    encoder = SentenceEncoder.load(str(folder), pooling=pooling, prompt="")
     return (
         encoder
         if encoder.pooler is None

@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
 from repro.models.sources import ADAPTER_WEIGHTS, MINILM, SHIPPED, is_hub_id
+from repro.models.whole import read_weights
 from repro.reading import is_out_of_memory
 from repro.seeding import derive_seed
 from repro.settings import LoraConfig
@@ -122,7 +123,7 @@ def load_adapters(
     add_lora(backbone, config, seed=0)
     file = folder / ADAPTER_WEIGHTS
     try:
-        weights = load_file(file)
+        weights = read_weights(file)
     except (OSError, SafetensorError) as error:
         if is_out_of_memory(error):
             raise

@@ -151,7 +151,7 @@ class Pooler(Head):
     def settings(self) -> dict[str, Any]:
         """What its constructor takes, after the hidden size, as it computes now."""
         return {
-            "dim": self.dim,
+            "dim": len(self.linear.weight),
             "activation": self.activation,
             "bias": self.linear.bias is not None,
             "normalize": self.normalize,

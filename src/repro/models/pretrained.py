@@ -23,7 +23,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTo
 from repro import reading
 from repro.models.attention import causal_parts
 from repro.models.device import chosen_device
-from repro.models.notes import read_json
+from repro.models.notes import LENGTHS, read_json
 from repro.models.sources import ADAPTER_WEIGHTS, locate, notes_of
 from repro.models.whole import check_complete, check_intact
 from repro.types import InputError
@@ -160,7 +160,7 @@ def _tokenizer(folder: Path, *, causal: bool) -> tuple[Tokenizer, int | None]:
             "says: elsewhere the vector of a text may depend on the texts beside it"
         )
         log.warning("%s: %s", folder, side)
-    if read_json(folder, "sentence_bert_config.json", {}).get("do_lower_case"):
+    if read_json(folder, "sentence_bert_config.json", {}, LENGTHS).get("do_lower_case"):
         _lower_case(fast)
     return fast, getattr(tokenizer, "model_max_length", None)
 
@@ -178,12 +178,12 @@ def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None)
     encoder allow.
     """
     configured = getattr(model.config, "max_position_embeddings", None)
-    published = read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length")
+    published = read_json(folder, "sentence_bert_config.json", {}, LENGTHS).get("max_seq_length")
     # What an encoder was published with goes before its tokenizer's own limit
-    known = (configured, None if published else longest, *positions(model))
+    known = (configured, longest if published is None else None, *positions(model))
     # XLNet, which has no limit, says -1
     limit = min([most for most in known if most and 0 < most < 1_000_000] or [512])
-    limit = int(min(limit, published or limit))
+    limit = int(limit if published is None else min(limit, published))
     if limit < 3:
         raise InputError(
             f"{name!r} reads {limit} tokens of a text: expected 3 at least "

@@ -13,14 +13,22 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from repro.models.attention import causal_parts
-from repro.models.notes import file_of, parts_of, read_json
+from repro.models.notes import (
+    DENSE,
+    POOLING,
+    PROMPTS,
+    file_of,
+    parts_of,
+    read_json,
+    saved_note,
+)
 from repro.models.pooling import ACTIVATIONS, JOIN, Dense, Parts, Unit
 from repro.models.pretrained import blueprint
 from repro.models.sources import MINILM, SHIPPED, WEIGHTS_MISSING, locate, notes_of
+from repro.models.whole import read_weights
 from repro.reading import is_out_of_memory
 from repro.types import InputError, check_dim
 
@@ -42,7 +50,7 @@ def _pooling_note(folder: Path) -> tuple[str, dict[str, Any]]:
     """Where the pooling of a published encoder is noted, and the note, empty if there is none."""
     kinds = parts_of(folder)
     path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling") + "/config.json"
-    return path, read_json(folder, path, {})
+    return path, read_json(folder, path, {}, POOLING)
 
 
 def own_pooling(folder: Path) -> str | None:
@@ -69,7 +77,7 @@ def leaves_prompt_out(name_or_path: str) -> bool:
     """
     folder = locate(name_or_path)
     _, published = _pooling_note(folder)
-    note = read_json(folder, "encoder.json", {}) or published
+    note = saved_note(folder) or published
     left_out = note.get("include_prompt") is False
     if left_out and published and "weightedmean" in str(own_pooling(folder)):
         raise InputError(
@@ -89,7 +97,7 @@ def decoder_pooling(name_or_path: str) -> str | None:
         return None
     try:
         folder = notes_of(name_or_path)
-        note: dict[str, Any] = read_json(folder, "encoder.json", {})
+        note = saved_note(folder)
         if note.get("bidirectional"):
             return None
         base = note.get("base")
@@ -104,14 +112,13 @@ def decoder_pooling(name_or_path: str) -> str | None:
 def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
     """What follows the pooling by `modules.json`, cut to `truncate_dim`; None if nothing does."""
     parts: list[nn.Module] = []
-    for kind, path in parts_of(folder):
+    for number, (kind, path) in enumerate(parts_of(folder)):
+        is_network = (number, kind, path) == (0, "Transformer", "")
         if kind == "Dense":
             parts.append(_read_dense(folder, path))
         elif kind == "Normalize":
             parts.append(Unit())
-        elif (kind, path) not in (("Transformer", ""), ("Dropout", path)) and (
-            kind != "Pooling" or parts
-        ):
+        elif not is_network and (number, kind) != (1, "Pooling") and kind != "Dropout":
             raise InputError(
                 f"{folder}/modules.json has the part {kind} in {path!r}: only a Transformer at the "
                 "top of the folder, Pooling, Dense, Dropout and Normalize are read, in this order"
@@ -141,21 +148,32 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
     """The text before every text: `asked` itself, or the prompt of that name; None is the default
     prompt, if any.
     """
+    if asked is not None and not isinstance(asked, str):
+        raise InputError(f"prompt is {asked!r}: expected a text, or the name of one")
     folder = locate(name_or_path)
-    note = read_json(folder, "config_sentence_transformers.json", {})
+    name = "config_sentence_transformers.json"
+    note = read_json(folder, name, {}, PROMPTS)
     prompts: Mapping[str, Any] = note.get("prompts") or {}
+    for key, text in prompts.items():
+        if not isinstance(text, str):
+            raise InputError(f"{folder / name}: prompt {key!r} is {text!r}: expected a text")
     if asked is not None and asked not in prompts and re.fullmatch(r"[\w-]+", asked):
         raise InputError(
             f"prompt {asked!r}: {name_or_path} names {', '.join(prompts) or 'no prompts'}; a text "
             f"of your own ends in a space or a sign, such as {asked + ': '!r}"
         )
-    if asked is None:
-        return str(prompts.get(note.get("default_prompt_name"), ""))
-    return str(prompts.get(asked, asked))
+    if asked is None and (saved := saved_note(folder)):
+        return str(saved.get("prompt") or "")
+    default = note.get("default_prompt_name")
+    if asked is None and default is not None and default not in prompts:
+        known = ", ".join(prompts) or "none, as there are no prompts"
+        raise InputError(f"{folder / name}: default_prompt_name is {default!r}: expected {known}")
+    wanted = (default or "") if asked is None else asked
+    return str(prompts.get(wanted, wanted))
 
 
 def _read_dense(folder: Path, path: str) -> Dense:
-    note = read_json(folder, f"{path}/config.json", {})
+    note = read_json(folder, f"{path}/config.json", {}, DENSE)
     activation = str(note.get("activation_function", "Tanh")).rpartition(".")[2]
     reads = note.get("module_input_name", "sentence_embedding")
     writes = note.get("module_output_name") or reads
@@ -171,16 +189,16 @@ def _read_dense(folder: Path, path: str) -> Dense:
             f"{', '.join(note) or 'nothing'}"
         )
     layer = Dense(
-        int(note["in_features"]),
-        int(note["out_features"]),
-        bool(note.get("bias", True)),
+        check_dim(note["in_features"], what=f"in_features of {folder}/{path}/config.json"),
+        check_dim(note["out_features"], what=f"out_features of {folder}/{path}/config.json"),
+        note.get("bias") is not False,
         activation,
     )
     weights = file_of(folder, f"{path}/model.safetensors")
     if weights is None:
         raise InputError(f"{folder}/{path} has no {WEIGHTS_MISSING}")
     try:
-        layer.load_state_dict(load_file(weights))
+        layer.load_state_dict(read_weights(weights))
     except (SafetensorError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise

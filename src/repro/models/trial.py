@@ -81,7 +81,7 @@ def reads_forwards(states: Tensor) -> bool:
     """Whether the first token has one state in two texts (2, T, D) that differ in a later token."""
     first, other = states[:, 0]
     # Not to the last bit: experts and wide products round by what stands beside a token
-    tolerance = 1e-5 * float(first.abs().mean())
+    tolerance = 1e-5 * float(first.abs().nan_to_num().mean())
     return torch.allclose(first, other, rtol=1e-4, atol=tolerance, equal_nan=True)
 
 

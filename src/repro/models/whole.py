@@ -11,17 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from repro import paths
 from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
 from repro.models.notes import read_json
-from repro.models.sources import READ
+from repro.models.sources import ADAPTER_WEIGHTS, READ
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
-WRITTEN = ("*config.json", "encoder.json", "tokenizer.json", MANIFEST, "*.safetensors")
-"""Files that saving an encoder writes, in its folder."""
+SAVED = ("*.json", "model*.safetensors", ADAPTER_WEIGHTS, "pooler.safetensors")
+"""What is read of an encoder that we saved: its tokenizer is `tokenizer.json` alone."""
+WRITTEN = ("*config.json", "encoder.json", "tokenizer.json", "*.safetensors", "model*.index.json")
+"""What saving one writes; an older manifest may list what else was in the folder."""
+SAVED_KIND = "encoder"
+"""What the manifest of one calls it."""
 
 
 def check_intact(folder: Path) -> None:
@@ -47,13 +52,12 @@ def check_intact(folder: Path) -> None:
             raise InputError(f"{path} {found}: {way_out}")
     if is_sealed(manifest) and isinstance(files, dict):
         listed = {MANIFEST, *files}
-        for path in sorted(path for pattern in READ for path in folder.glob(pattern)):
+        saved = (folder / "encoder.json").is_file()
+        for path in _matching(folder, SAVED if saved else READ):
             if path.relative_to(folder).as_posix() not in listed:
                 way_out = f"move it away, or delete {MANIFEST} if it is meant"
                 raise InputError(f"{path} was added to what was written: {way_out}")
-    for path in sorted(
-        path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()
-    ):
+    for path in filter(Path.is_symlink, _matching(folder, READ)):
         blob = path.resolve()
         if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):
             raise InputError(
@@ -63,20 +67,27 @@ def check_intact(folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse to write an encoder over files that none was saved as, by the manifest of the folder.
+    """Refuse to save an encoder where a file lies that would be read with it or overwritten, and
+    that none was saved as, by the manifest of the folder.
 
     Raises:
-        InputError: for the first file that would be replaced and that the manifest does not name.
+        InputError: for the first such file.
     """
     manifest = read_json(folder, MANIFEST, {})
-    files = manifest.get("files") if is_sealed(manifest) and unchanged(manifest) else None
+    is_ours = is_sealed(manifest) and manifest.get("kind") == SAVED_KIND
+    files = manifest.get("files") if is_ours else None
     ours = {MANIFEST, *files} if isinstance(files, dict) else set()
-    for path in sorted(path for pattern in WRITTEN for path in folder.glob(pattern)):
-        if path.relative_to(folder).as_posix() not in ours:
+    for path in _matching(folder, SAVED):
+        if path.name not in ours:
             raise InputError(
-                f"{path} was not written by an encoder's `save`: nothing is overwritten, give "
-                "another folder"
+                f"{path} was not written by an encoder's `save`, and would be read with it or "
+                "overwritten: give another folder"
             )
+
+
+def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """What is in a folder by one or more of some patterns, in the order of its names."""
+    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
 
 
 def _is_named_by_content(blob: Path) -> bool:
@@ -90,6 +101,21 @@ def _is_named_by_content(blob: Path) -> bool:
         len(blob.name) != 40
         or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == blob.name
     )
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file of our own reading: a head, a dense layer, adapters.
+
+    Raises:
+        InputError: for one of whole numbers, such as of a quantised layer, which would be misread.
+        OSError: for a file that cannot be read, or SafetensorError.
+    """
+    weights = load_file(file)
+    for name, weight in weights.items():
+        if not weight.is_floating_point():
+            kind = str(weight.dtype).removeprefix("torch.")
+            raise InputError(f"{file}: {name} is {kind}: expected float32, or half precision")
+    return weights
 
 
 def check_complete(name: str, model: nn.Module, found: Mapping[str, Any]) -> None:

@@ -246,7 +246,7 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             yield Named(last_part(name), partial(sup_simcse, name), states_identity(name, reading))
         else:
             pooling = POOLING.get(name)  # Loading reads a causal decoder by its last token
-            load = partial(SentenceEncoder.load, name, pooling=pooling)
+            load = partial(SentenceEncoder.load, name, pooling=pooling, prompt="")
             identity_of = states_identity(name, pooling)
             read = {"pooling": pooling} if pooling else {}
             yield Named(last_part(name), load, identity_of, read=read)
@@ -264,7 +264,7 @@ def sup_simcse(name: str) -> Encoder:
     Raises:
         InputError: if the folder has no such layer.
     """
-    encoder = SentenceEncoder.load(name, pooling="cls")
+    encoder = SentenceEncoder.load(name, pooling="cls", prompt="")
     encoder.backbone.max_length = min(encoder.backbone.max_length, SIMCSE_TOKENS)
     layer = Pooler(encoder.hidden_dim, encoder.hidden_dim, normalize=True)
     layer.linear.load_state_dict(_pooler_weights(locate(name)))

@@ -102,6 +102,7 @@ def fresh_encoder(config: TrainConfig, *, pooler: bool = True) -> SentenceEncode
         seed=config.seed,
         bidirectional=config.bidirectional or None,
         final_norm=None if config.final_norm == "last" else config.final_norm,
+        prompt="",  # Texts are learned from as they are
     )
     if not pooler:
         encoder.pooler = None  # The folder may bring one
