@@ -72,8 +72,8 @@ def writable_file(path: Path, *inputs: Path | str) -> Path:
     """
     real = Path(os.path.realpath(path))
     if (length := len(os.fsencode(real.name))) > LONGEST_NAME:
-        wanted = f"expected at most {LONGEST_NAME}"
-        raise InputError(f"the name {real.name} has {length} bytes: {wanted}")
+        expected = f"expected at most {LONGEST_NAME}"
+        raise InputError(f"the name {real.name} has {length} bytes: {expected}")
     if real.exists() and any(os.path.exists(each) and real.samefile(each) for each in inputs):
         raise InputError(f"the output {path} is an input: expected another file")
     writable_folder(real.parent)
@@ -109,8 +109,8 @@ def refuse_other_encoding(folder: Path) -> None:
     try:
         str(folder.absolute()).encode("utf-8")
     except UnicodeEncodeError:
-        wanted = "tokenizers open no such folder, so give another name"
-        raise InputError(f"the name {str(folder)!r} is no UTF-8: {wanted}") from None
+        way_out = "tokenizers open no such folder, so give another name"
+        raise InputError(f"the name {str(folder)!r} is no UTF-8: {way_out}") from None
 
 
 class Owner(NamedTuple):

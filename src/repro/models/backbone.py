@@ -168,13 +168,13 @@ class Backbone(nn.Module):
         Raises:
             InputError: for a layer out of range, or below L where layers cannot be told apart.
         """
-        wanted = [self.layer_index(layer) for layer in ([None] if layers is None else layers)]
-        states = self._states(ids, mask, max(wanted))
+        calls = [self.layer_index(layer) for layer in ([None] if layers is None else layers)]
+        states = self._states(ids, mask, max(calls))
         if self.final_norm == "all" and self.norm_name is not None:
             norm = self.model.get_submodule(self.norm_name)
             # The network has seen to the last itself
-            return [states[n] if n == self.n_layers else norm(states[n]) for n in wanted]
-        return [states[n] for n in wanted]
+            return [states[n] if n == self.n_layers else norm(states[n]) for n in calls]
+        return [states[n] for n in calls]
 
     def _states(self, ids: Tensor, mask: Tensor | None, deepest: int) -> dict[int, Tensor]:
         """States by layer of a run down to the `deepest`, the last as `final_norm` says."""

@@ -156,14 +156,14 @@ class SentenceEncoder(nn.Module):
         layers: Sequence[int] | None = None,
     ) -> list[Tensor]:
         """Pooled states h (B, D) of the wanted layers (by default the last), with gradient."""
-        wanted = [self.n_layers] if layers is None else layers
+        chosen = [self.n_layers] if layers is None else layers
         full = torch.ones_like(ids) if mask is None else mask
         start = self._tokens_left_out()
         if self.pooling == AVG_FIRST_LAST:
-            first, *states = self.backbone(ids, mask, [1, *wanted])
+            first, *states = self.backbone(ids, mask, [1, *chosen])
             averaged = [(first + s) / 2 for s in states]
             return [pool(s[:, start:], full[:, start:], "mean") for s in averaged]
-        states = self.backbone(ids, mask, wanted)
+        states = self.backbone(ids, mask, chosen)
         return [pool(s[:, start:], full[:, start:], self.pooling) for s in states]
 
     def _tokens_left_out(self) -> int:
@@ -232,17 +232,17 @@ class SentenceEncoder(nn.Module):
         errors as `encode`.
         """
         texts = in_order(texts)
-        wanted = self._layers_wanted(layers)
+        chosen = self._layers_wanted(layers)
         distinct, inverse = merge_equal(texts)
         if not distinct:
-            return np.zeros((len(wanted), 0, self.hidden_dim), np.float32)
+            return np.zeros((len(chosen), 0, self.hidden_dim), np.float32)
         first_places = np.unique(inverse, return_index=True)[1].tolist()
         ids = self._token_ids(texts, first_places)
         was_training = self.training
         self.eval()
-        rows = self._states(ids, wanted, progress=progress)
+        rows = self._states(ids, chosen, progress=progress)
         self.train(was_training)
-        for layer, h in zip(wanted, rows, strict=True):
+        for layer, h in zip(chosen, rows, strict=True):
             self._check_finite(h, texts, first_places, "distinct texts")
             if layer > 0:  # [CLS] of the embedding output is the same for all by its nature
                 self._check_tells_apart(h, ids)
@@ -250,16 +250,16 @@ class SentenceEncoder(nn.Module):
 
     def _layers_wanted(self, layers: Sequence[int] | None) -> list[int]:
         """Layers by number, None for all, with a warning where the pooling reads little of them."""
-        wanted = list(range(self.n_layers + 1))
+        numbers = list(range(self.n_layers + 1))
         if layers is not None:
-            wanted = [self.backbone.layer_index(layer) for layer in layers]
-        if not wanted:
+            numbers = [self.backbone.layer_index(layer) for layer in layers]
+        if not numbers:
             raise InputError("layers is []: expected one layer or more")
-        if 0 in wanted and self.pooling == "cls":
+        if 0 in numbers and self.pooling == "cls":
             self._warn("layer 0 under cls pooling is one constant vector for every text")
         if self.pooling == "cls" and self.backbone.causal:
             self._warn(f"{CAUSAL_CLS}: use mean or last")
-        return wanted
+        return numbers
 
     def _token_ids(self, texts: Sequence[str], places: Sequence[int]) -> list[list[int]]:
         """Token ids of the texts at some places, which are counted; none may be without a token."""

@@ -67,8 +67,8 @@ def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
     for unknown in set(names) - set(ends):
         where = f"no linear layer inside the blocks of {backbone.name} is called {unknown!r}"
         raise InputError(f"{where}: choose among {', '.join(ends)}")
-    wanted = names or ends
-    return [name for name in linear if name.rpartition(".")[2] in wanted]
+    suffixes = names or ends
+    return [name for name in linear if name.rpartition(".")[2] in suffixes]
 
 
 def adapter_weights(backbone: Backbone) -> dict[str, Tensor]:

@@ -64,8 +64,8 @@ def own_pooling(folder: Path) -> str | None:
     if not modes:
         modes = [theirs for theirs in MODES.values() if note.get(f"pooling_mode_{theirs}") is True]
     if not modes or not {str(name) for name in modes} <= set(OURS):
-        asked = f"{path} of {folder} asks for pooling {mode or note}"
-        raise InputError(f"{asked}: expected one or more of {', '.join(MODES)}")
+        statement = f"{path} of {folder} asks for pooling {mode or note}"
+        raise InputError(f"{statement}: expected one or more of {', '.join(MODES)}")
     return JOIN.join(OURS[name] for name in modes)
 
 
@@ -144,12 +144,12 @@ def cut_to(chain: list[Any], width: int, dim: int | None) -> None:
     chain[-1] = dense_with(chain[-1].state_dict(), chain[-1].settings["activation"], dim)
 
 
-def prompt_of(name_or_path: str, asked: str | None) -> str:
-    """The text before every text: `asked` itself, or the prompt of that name; None is the default
+def prompt_of(name_or_path: str, prompt: str | None) -> str:
+    """The text before every text: `prompt` itself, or the prompt of that name; None is the default
     prompt, if any.
     """
-    if asked is not None and not isinstance(asked, str):
-        raise InputError(f"prompt is {asked!r}: expected a text, or the name of one")
+    if prompt is not None and not isinstance(prompt, str):
+        raise InputError(f"prompt is {prompt!r}: expected a text, or the name of one")
     folder = locate(name_or_path)
     name = "config_sentence_transformers.json"
     note = read_json(folder, name, {}, PROMPTS)
@@ -157,18 +157,18 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
     for key, text in prompts.items():
         if not isinstance(text, str):
             raise InputError(f"{folder / name}: prompt {key!r} is {text!r}: expected a text")
-    if asked is not None and asked not in prompts and re.fullmatch(r"[\w-]+", asked):
+    if prompt is not None and prompt not in prompts and re.fullmatch(r"[\w-]+", prompt):
         raise InputError(
-            f"prompt {asked!r}: {name_or_path} names {', '.join(prompts) or 'no prompts'}; a text "
-            f"of your own ends in a space or a sign, such as {asked + ': '!r}"
+            f"prompt {prompt!r}: {name_or_path} names {', '.join(prompts) or 'no prompts'}; a text "
+            f"of your own ends in a space or a sign, such as {prompt + ': '!r}"
         )
-    if asked is None and (saved := saved_note(folder)):
+    if prompt is None and (saved := saved_note(folder)):
         return str(saved.get("prompt") or "")
     default = note.get("default_prompt_name")
-    if asked is None and default is not None and default not in prompts:
+    if prompt is None and default is not None and default not in prompts:
         known = ", ".join(prompts) or "none, as there are no prompts"
         raise InputError(f"{folder / name}: default_prompt_name is {default!r}: expected {known}")
-    wanted = (default or "") if asked is None else asked
+    wanted = (default or "") if prompt is None else prompt
     return str(prompts.get(wanted, wanted))
 
 

@@ -285,8 +285,8 @@ def _pooler_weights(folder: Path) -> dict[str, Tensor]:
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
     """Sizes below the full one, ascending; numbers below 1 are shares of it."""
-    wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
-    found = sorted({d for d in wanted if 1 <= d < hidden_dim})
+    sizes = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
+    found = sorted({d for d in sizes if 1 <= d < hidden_dim})
     if not found:
         raise InputError(
             f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares of "
