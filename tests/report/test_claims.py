@@ -81,6 +81,8 @@ def test_a_function_is_named_with_its_arguments_or_refused():
     assert of_sets.func is average and of_sets.keywords == {"same_items": False}
     with pytest.raises(InputError, match="names 'levelled': expected a function"):
         of.function_of("levelled", FUNCTIONS)
+    with pytest.raises(InputError, match=r"its document \(did you mean average\?\)"):
+        of.function_of("averag", FUNCTIONS)
     with pytest.raises(InputError, match="unknown claim 'ZHANG-S42-99': the tables hold"):
         of.record_of("ZHANG-S42-99")
 

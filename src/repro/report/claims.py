@@ -29,6 +29,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, partial
 from itertools import product
 from typing import Any, get_args
@@ -308,5 +309,8 @@ def function_of(function: str | Mapping[str, Any], functions: Functions) -> Call
     arguments = {"by": function} if isinstance(function, str) else dict(function)
     name = arguments.pop("by")
     if name not in functions:
-        raise InputError(f"a table of claims names {name!r}: expected a function of its document")
+        near = " or ".join(get_close_matches(name, functions))
+        meant = f" (did you mean {near}?)" if near else ""
+        expected = f"expected a function of its document{meant}"
+        raise InputError(f"a table of claims names {name!r}: {expected}")
     return partial(functions[name], **arguments)
