@@ -195,6 +195,6 @@ def test_a_fitted_one_has_no_prefix_and_needs_no_torch(monkeypatch):
     np.testing.assert_array_equal(fitted.prefix(Y, 3), Y)
     with pytest.raises(
         InputError,
-        match=r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2",
+        match=r"Autoencoder of 3 components holds none of 2: .* fit one with n_components=2",
     ):
         fitted.prefix(Y, 2)

@@ -26,7 +26,9 @@ LIMITS = {
     "svd": min,
     "grp": lambda n, D: 3 * D,
 }
-"""Largest n_components for n distinct rows of D columns, n − 1 for the others; grp has none."""
+"""Largest n_components for n distinct rows of D columns, n − 1 for the others."""
+UNLIMITED = ("grp",)
+"""Reducers that have no largest n_components; `LIMITS` says what is tried of them."""
 several = settings(
     max_examples=15,
     deadline=None,
@@ -116,11 +118,11 @@ def test_shape_type_and_prefix(name, X, data):
     if name not in ("lle", "sbertlp", "isomap"):  # Theirs are tested with their own tolerances
         np.testing.assert_allclose(again, Y, atol=2e-3 * max(np.abs(Y).max(), 1e-6))
     assert reducer.prefix(Y, size).shape == Y.shape
-    if name != "autoencoder":
+    if reducer.nested:
         assert reducer.prefix(Y, 1).shape == (n, 1)
 
 
-@pytest.mark.parametrize("name", [name for name in REDUCERS if name != "grp"])
+@pytest.mark.parametrize("name", [name for name in REDUCERS if name not in UNLIMITED])
 @pytest.mark.parametrize("n, D", [(12, 5), (5, 9)])
 def test_sizes_out_of_range_name_the_limit(name, n, D):
     X, limit = cloud(n, D), LIMITS.get(name, lambda n, D: n - 1)(n, D)
@@ -198,10 +200,15 @@ def test_equal_rows_get_equal_outputs(name, X):
 
 
 @pytest.mark.parametrize("p", [1, 4])
-@pytest.mark.parametrize("name", [name for name in REDUCERS if name != "autoencoder"])
-def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(name, p):
+@every
+def test_a_prefix_of_the_largest_fit_is_the_smaller_fit_or_refused(name, p):
     X = cloud(60, 12)
     large = make_reducer(name, 9).fit(X)
+    if not large.nested:
+        told = f"{type(large).__name__} of 9 components holds none of {p}: .* n_components={p}"
+        with pytest.raises(InputError, match=told):
+            large.prefix(large.transform(X), p)
+        return
     for beyond in (0, 10):
         with pytest.raises(InputError, match=f"n_components is {beyond}: expected 1 to 9"):
             large.prefix(large.transform(X), beyond)

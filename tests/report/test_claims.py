@@ -81,5 +81,48 @@ def test_a_function_is_named_with_its_arguments_or_refused():
     assert of_sets.func is average and of_sets.keywords == {"same_items": False}
     with pytest.raises(InputError, match="names 'levelled': expected a function"):
         of.function_of("levelled", FUNCTIONS)
+    with pytest.raises(InputError, match=r"its document \(did you mean average\?\)"):
+        of.function_of("averag", FUNCTIONS)
     with pytest.raises(InputError, match="unknown claim 'ZHANG-S42-99': the tables hold"):
         of.record_of("ZHANG-S42-99")
+
+
+RECORD = {
+    **{"statement": "It does.", "place": "sec1", "testable": "same", "likely": "size"},
+    "parts": [{"on": ["a"]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"plce": "sec1"}, r"unknown field of TOY-1 'plce': .*did you mean place\?"),
+        ({"testable": "sme"}, "unknown `testable` of TOY-1 'sme': .*did you mean same"),
+        ({"likely": "sizes"}, "unknown `likely` of TOY-1 'sizes': .*did you mean size"),
+        ({"parts": [{"on": ["a", "c"]}]}, "unknown experiment of TOY-1 'c': choose one of a, b"),
+    ],
+)
+def test_what_a_record_misspells_is_told_with_what_it_may_say(changed, told):
+    of.check_record("TOY-1", RECORD, ["a", "b"])
+    with pytest.raises(InputError, match=told):
+        of.check_record("TOY-1", {**RECORD, **changed}, ["a", "b"])
+    with pytest.raises(InputError, match="TOY-1 does not say its statement and place"):
+        of.check_record("TOY-1", {"parts": []}, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"ovr": ["dim"]}, r"unknown field of TOY-1 'ovr': .*did you mean over\?"),
+        ({"test": "samness"}, "unknown `test` of TOY-1 'samness': .*did you mean sameness"),
+        ({"unit": "per cent lots"}, "unknown `unit` of TOY-1 .*did you mean per cent lost"),
+        ({"rows": "{eithr}"}, "the rows of TOY-1 name {eithr}: expected a word of its table"),
+    ],
+)
+def test_what_a_part_misspells_is_told_with_what_it_may_say(changed, told):
+    part = {"what": "it", "rows": "dim > 3"}
+    assert isinstance(of.rule_of("TOY-1", part, FUNCTIONS), Judge)
+    with pytest.raises(InputError, match=told):
+        of.rule_of("TOY-1", {**part, **changed}, FUNCTIONS)
+    with pytest.raises(InputError, match="TOY-1 does not say its rows"):
+        of.rule_of("TOY-1", {"what": "it"}, FUNCTIONS)

@@ -25,6 +25,7 @@ from repro.report.judge import Judge, judge
 from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
 from repro.rows import make_rows
+from repro.types import InputError
 
 RISING = Estimate({0: 1.0, 1: 2.0, 2: 3.0}, 0.6)
 FALLING = Estimate({0: 3.0, 1: 2.0, 2: 1.0}, 0.8)
@@ -293,3 +294,19 @@ def test_of_several_rules_as_one_the_smallest_value_speaks():
     rules = tuple(lambda rows, found=found: [found] for found in measured)
     nothing = make_rows([])
     assert judge([rules, rules[0]], nothing) == [measured[1], measured[0]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"rows": "metrc == 'x'"}, "the rows of TOY-1: name 'metrc' is not defined"),
+        ({"over": ("dimm",)}, r"unknown column of TOY-1 'dimm': did you mean dim\?"),
+        ({"what": "at {dimm}"}, r"TOY-1 measures 'dimm': choose one of dim, n \(did you mean dim"),
+    ],
+)
+def test_a_name_that_rows_or_words_lack_is_told_with_the_claim(changed, told):
+    rows = make_rows([{"metric": "x", "value": 0.5, "dim": 8}])
+    rule = Judge("TOY-1", "at {dim}", "metric == 'x'")
+    assert [m.what for m in rule.measure(rows)] == ["at 8"]
+    with pytest.raises(InputError, match=told):
+        list(replace(rule, **changed).measure(rows))

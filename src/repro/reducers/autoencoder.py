@@ -92,15 +92,6 @@ class Autoencoder(Reducer):
     progress: bool = False
     seed: int = 0
 
-    def prefix(self, Y: Array, n_components: int) -> Array:
-        """Y itself at its own size; InputError for any other, which is a training of its own."""
-        if check_dim(n_components, limit=Y.shape[1], what="n_components") < Y.shape[1]:
-            raise InputError(
-                f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its units "
-                f"have no order, so fit one with n_components={n_components}"
-            )
-        return Y
-
     def _learn(self, X: Array) -> None:
         one_of(self.activation, list(ACTIVATIONS), "activation")
         for what in ("batch_size", "epochs", "patience"):

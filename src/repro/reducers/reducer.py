@@ -62,9 +62,15 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     def prefix(self, Y: Array, n_components: int) -> Array:
         """What this reducer fitted at a smaller size would return, from its output Y (n, ≥
-        n_components).
+        n_components); an InputError where it is not `nested`, since that is a fit of its own.
         """
-        return Y[:, : check_dim(n_components, limit=Y.shape[1], what="n_components")]
+        size = check_dim(n_components, limit=Y.shape[1], what="n_components")
+        if size < Y.shape[1] and not self.nested:
+            raise InputError(
+                f"{type(self).__name__} of {Y.shape[1]} components holds none of {size}: its "
+                f"components have no order, so fit one with n_components={size}"
+            )
+        return Y[:, :size]
 
     @abstractmethod
     def _learn(self, X: Array) -> Any:

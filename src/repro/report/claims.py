@@ -20,14 +20,19 @@ which cell, against what, in which `unit`, at which printed size; of a statement
 is told by another measure or at another size, `sized`. A part with a `control` is asked only of
 networks that training costs nothing without the method. A part that needs arithmetic or conditions
 of its own names a function, `by = "levelled"`, to which all that stands beside it is given.
+
+A name that a table misspells is refused with those that it may be: `RECORD` and `PART` list the
+fields. What a part says without `more_than` or `less_than` is that the value is above 0.
 """
 
+import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -43,8 +48,9 @@ from repro.report.judge import (
     network_by_network,
     whole,
 )
-from repro.report.verdict import Measurement
-from repro.types import InputError
+from repro.report.outcomes import REASONS, TESTABLE
+from repro.report.verdict import Measurement, Test
+from repro.types import InputError, one_of
 
 DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
 """Tables, in the order in which claims are listed."""
@@ -55,8 +61,20 @@ UNITS: dict[str, tuple[str, Callable[[Facts], float]]] = {
     "of the map": ("of the map", lambda facts: 0.01),
 }
 """What a lead is told in, other than points: the unit, and the factor to it."""
+AS_THEY_ARE = ("points", "hundredths of a nat")
+"""Units of values that stand as they are."""
 SIDES = {"more_than": 1, "less_than": -1}
 """Fields that say what a value is compared with, and on which side of it the claim has it."""
+RECORD = (
+    *("statement", "place", "paper", "testable", "judges", "own", "asks", "asked_of", "likely"),
+    *("trained", "protocol", "folds", "parts"),
+)
+"""Fields of a claim, some of them of `every` claim of its document."""
+PART = (
+    *("what", "rows", "each", "over", "cell", "at", "near", "test", "more_than", "less_than"),
+    *("direction", "unit", "printed", "sized", "needs", "control"),
+)
+"""Fields of a part that names no function, besides `on`, `for_each` and `smallest`."""
 KNOWN = {
     function.__name__: function
     for function in (
@@ -88,7 +106,28 @@ def records() -> dict[str, dict[str, Any]]:
     for document in DOCUMENTS:
         for claim, record in table(document)["claims"].items():
             all_records[claim] = {**table(document)["every"], **record}
+            check_record(claim, all_records[claim], list(table(document)["experiments"]))
     return all_records
+
+
+def check_record(claim: str, record: Mapping[str, Any], experiments: Sequence[str]) -> None:
+    """Raise an InputError for a field or a word that no record has, or a field that all have."""
+    check_fields(claim, record, RECORD, needed=("statement", "place", "parts"))
+    one_of(record["testable"], list(TESTABLE), f"`testable` of {claim}")
+    one_of(record["likely"], list(REASONS), f"`likely` of {claim}")
+    for part in record["parts"]:
+        for name in part["on"]:
+            one_of(name, experiments, f"experiment of {claim}")
+
+
+def check_fields(
+    claim: str, given: Collection[str], known: Sequence[str], needed: Sequence[str]
+) -> None:
+    """Raise an InputError for a field that is not known, or that is needed and missing."""
+    for name in given:
+        one_of(name, known, f"field of {claim}")
+    if missing := [name for name in needed if name not in given]:
+        raise InputError(f"{claim} does not say its {' and '.join(missing)}")
 
 
 def record_of(claim: str) -> dict[str, Any]:
@@ -226,14 +265,6 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
     `printed` is a number or the name of what computes it; other numbers stand as they are.
     """
     arguments = dict(fields)
-    if "printed" in arguments:
-        printed = arguments.pop("printed")
-        arguments["paper"] = (
-            function_of(printed, functions)() if isinstance(printed, dict) else printed
-        )
-    for side in SIDES:
-        if side in arguments:
-            arguments |= {"null": arguments.pop(side), "direction": SIDES[side]}
     if "control" in arguments:
         control = {
             "what": "",
@@ -246,6 +277,20 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
             rule_of(claim, control, functions),
             of=control_experiment,
         )
+    if "by" not in fields:
+        check_fields(claim, fields, PART, needed=("what", "rows"))
+        one_of(fields.get("test", "effect"), get_args(Test), f"`test` of {claim}")
+        one_of(fields.get("unit", "points"), [*UNITS, *AS_THEY_ARE], f"`unit` of {claim}")
+        if left := re.search(r"\{\w*\}", fields["rows"]):
+            raise InputError(f"the rows of {claim} name {left[0]}: expected a word of its table")
+    if "printed" in arguments:
+        printed = arguments.pop("printed")
+        arguments["paper"] = (
+            function_of(printed, functions)() if isinstance(printed, dict) else printed
+        )
+    for side in SIDES:
+        if side in arguments:
+            arguments |= {"null": arguments.pop(side), "direction": SIDES[side]}
     if "each" in arguments:
         arguments["each"] = function_of(arguments["each"], functions)
     if "by" in arguments:
@@ -264,5 +309,8 @@ def function_of(function: str | Mapping[str, Any], functions: Functions) -> Call
     arguments = {"by": function} if isinstance(function, str) else dict(function)
     name = arguments.pop("by")
     if name not in functions:
-        raise InputError(f"a table of claims names {name!r}: expected a function of its document")
+        near = " or ".join(get_close_matches(name, functions))
+        meant = f" (did you mean {near}?)" if near else ""
+        expected = f"expected a function of its document{meant}"
+        raise InputError(f"a table of claims names {name!r}: {expected}")
     return partial(functions[name], **arguments)

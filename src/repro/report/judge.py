@@ -11,12 +11,14 @@ from math import isnan
 from typing import Any
 
 import pandas as pd
+from pandas.errors import UndefinedVariableError
 
 from repro.evaluation.seeds import Estimate, estimate_cells, scaled
 from repro.report.cells import Cells, lowest
 from repro.report.measurements import absent, effect
 from repro.report.verdict import MARGIN_POINTS, Measurement, Test
 from repro.results import recorded_rows
+from repro.types import InputError, choices, one_of
 
 Facts = Mapping[str, Any]
 """What is known of a group of rows: its encoder, full size, last layer, and whatever else queries
@@ -75,8 +77,13 @@ class Judge:
             query_columns = group[[column for column in group if column in self.rows]]
             chosen = group[[column for column in group if column in (*CELLS, *self.over)]]
             if len(chosen):
-                speaks = query_columns.eval(self.rows, local_dict=dict(facts), engine="python")
+                try:
+                    speaks = query_columns.eval(self.rows, local_dict=dict(facts), engine="python")
+                except UndefinedVariableError as error:
+                    raise InputError(f"the rows of {self.claim}: {error}") from None
                 chosen = chosen[speaks]
+            for column in self.over if len(chosen) else ():
+                one_of(column, list(group), f"column of {self.claim}")
             chosen = self.at_its_size(chosen, facts)
             cells = estimate_cells(chosen, self.over, fixed(chosen) if fixed else None)
             if not cells:
@@ -85,9 +92,12 @@ class Judge:
             factor = self.scale(facts)
             estimates = {name: scaled(cell, factor) for name, cell in cells.items()}
             name, e = self.pick(estimates)
-            measured_words = self.what.format(
-                **{**facts, **dict(zip(self.over, name, strict=False)), "n": len(estimates)}
-            )
+            told = {**facts, **dict(zip(self.over, name, strict=False)), "n": len(estimates)}
+            try:
+                measured_words = self.what.format(**told)
+            except KeyError as error:
+                valid = choices(error.args[0], list(told))
+                raise InputError(f"{self.claim} measures {error}: {valid}") from None
             network = ", ".join(map(str, chosen["backbone"].dropna().unique()))
             fields = {
                 "null": self.null,

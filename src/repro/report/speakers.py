@@ -20,6 +20,7 @@ from repro.report.claims import experiment_of, lift_of, pages_of, record_of
 from repro.report.tables import names
 from repro.report.verdict import Measurement
 from repro.results import recorded_rows
+from repro.types import one_of
 
 STAND_INS = (
     "all-mpnet-base-v2",
@@ -204,7 +205,9 @@ CONDITIONS = {
 
 def asked(m: Measurement, known: Known) -> Measurement:
     """A measurement with what its network lacks of all that the claim asks of it."""
-    lacking = [CONDITIONS[name](m, known) for name in record_of(m.claim_id)["asks"]]
+    asks = record_of(m.claim_id)["asks"]
+    names = [one_of(name, list(CONDITIONS), f"condition of {m.claim_id}") for name in asks]
+    lacking = [CONDITIONS[name](m, known) for name in names]
     unmet = [words for words in lacking if words and not words.startswith(UNTOLD)]
     untold = [words.removeprefix(UNTOLD) for words in lacking if words.startswith(UNTOLD)]
     return replace(
