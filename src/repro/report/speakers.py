@@ -206,8 +206,8 @@ CONDITIONS = {
 def asked(m: Measurement, known: Known) -> Measurement:
     """A measurement with what its network lacks of all that the claim asks of it."""
     asks = record_of(m.claim_id)["asks"]
-    names = [one_of(name, list(CONDITIONS), f"condition of {m.claim_id}") for name in asks]
-    lacking = [CONDITIONS[name](m, known) for name in names]
+    conditions = [one_of(name, list(CONDITIONS), f"condition of {m.claim_id}") for name in asks]
+    lacking = [CONDITIONS[name](m, known) for name in conditions]
     unmet = [words for words in lacking if words and not words.startswith(UNTOLD)]
     untold = [words.removeprefix(UNTOLD) for words in lacking if words.startswith(UNTOLD)]
     return replace(
