@@ -152,8 +152,8 @@ def lift(doctree: nodes.document, figure: nodes.figure) -> None:
     figure["classes"].append("hero")
     opening = next(iter(doctree.findall(nodes.paragraph)), None)
     if opening is not None:
-        to = nodes.reference("", "above", refid=figure["ids"][0], internal=True)
-        left = nodes.paragraph("", "Drawn ", to, nodes.Text("."))
+        to = nodes.reference("", "figure above", refid=figure["ids"][0], internal=True)
+        left = nodes.paragraph("", "This draws the ", to, nodes.Text("."))
         figure.parent.replace(figure, left)  # `replace_self` would leave the figure's name behind
         opening.parent.insert(opening.parent.index(opening) + 1, figure)
 
