@@ -4,10 +4,11 @@ Open stay two tables that are short, figures with recorded numbers, and what a c
 lines. What is folded has one line that says what it is; it is found by a search on the page, and
 printed. A list of claims leads on to what its words mean. Figures get numbers and captions: the
 description written in their own file, else the title, which is also what a screen reader says; that
-of a chart with scripts stands beside its still. A notebook's result comes first: what its first figure with recorded numbers shows stands
-below the opening, and a line that leads there where it was drawn. A figure of many panels has a
-second view in its file, `narrow`, with two of them abreast: that is what a phone shows. On a phone
-the rows of a wide table become blocks, in which each cell names its column.
+of a chart with scripts stands beside its still. A notebook's result comes first: what its first
+figure with recorded numbers shows stands below the opening, and a line that leads there where it
+was drawn. A figure of many panels has a second view in its file, `narrow`, with two of them
+abreast: that is what a phone shows. On a phone the rows of a wide table become blocks, in which
+each cell names its column.
 """
 
 import re
