@@ -2,12 +2,13 @@
 
 Open stay two tables that are short, figures with recorded numbers, and what a cell prints in a few
 lines. What is folded has one line that says what it is; it is found by a search on the page, and
-printed. Figures get numbers and captions: the description written in their own file, else the
-title, which is also what a screen reader says; that of a chart with scripts stands beside its
-still. A notebook's result comes first: what its first figure with recorded numbers shows stands
-below the opening, and a line that leads there where it was drawn. A figure of many panels has a
-second view in its file, `narrow`, with two of them abreast: that is what a phone shows. On a phone
-the rows of a wide table become blocks, in which each cell names its column.
+printed. A list of claims leads on to what its words mean. Figures get numbers and captions: the
+description written in their own file, else the title, which is also what a screen reader says; that
+of a chart with scripts stands beside its still. A notebook's result comes first: what its first
+figure with recorded numbers shows stands below the opening, and a line that leads there where it
+was drawn. A figure of many panels has a second view in its file, `narrow`, with two of them
+abreast: that is what a phone shows. On a phone the rows of a wide table become blocks, in which
+each cell names its column.
 """
 
 import re
@@ -123,6 +124,7 @@ def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, s
 def arrange(app: Sphinx, doctree: nodes.document) -> None:
     """Caption, number and fold."""
     fold_tables(doctree)
+    lead_to_meanings(doctree)
     for block in list(doctree.findall(nodes.literal_block)):
         lines = block.astext().strip().splitlines()
         if "stream" in block["classes"] and len(lines) > OPEN_LINES and not hidden(block):
@@ -147,13 +149,23 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
         lift(doctree, max(shown, key=lambda each: each[1])[0])
 
 
+def lead_to_meanings(doctree: nodes.document) -> None:
+    """Put below every list of claims a line that leads to what its intervals and verdicts mean."""
+    for raw in list(doctree.findall(nodes.raw)):
+        if raw.astext().startswith('<div class="claims">'):
+            words, page = "How to read intervals and verdicts", "../book/reading.html#intervals"
+            line = nodes.paragraph("", "", nodes.reference("", words, refuri=page, internal=True))
+            line["classes"].append("verdict-legend")
+            raw.parent.insert(raw.parent.index(raw) + 1, line)
+
+
 def lift(doctree: nodes.document, figure: nodes.figure) -> None:
     """Move a figure below the first paragraph of the page, as wide as the column."""
     figure["classes"].append("hero")
     opening = next(iter(doctree.findall(nodes.paragraph)), None)
     if opening is not None:
-        to = nodes.reference("", "above", refid=figure["ids"][0], internal=True)
-        left = nodes.paragraph("", "Drawn ", to, nodes.Text("."))
+        to = nodes.reference("", "figure above", refid=figure["ids"][0], internal=True)
+        left = nodes.paragraph("", "This draws the ", to, nodes.Text("."))
         figure.parent.replace(figure, left)  # `replace_self` would leave the figure's name behind
         opening.parent.insert(opening.parent.index(opening) + 1, figure)
 

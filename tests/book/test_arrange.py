@@ -56,6 +56,22 @@ def test_a_figure_of_many_panels_becomes_a_picture_with_a_view_for_phones(tmp_pa
     assert context["body"].startswith(before + source)
 
 
+def test_a_list_of_claims_leads_to_what_its_words_mean_and_a_table_does_not(tmp_path):
+    document = new_document("notebooks/toy")
+    claims = nodes.raw("", '<div class="claims"><p>one</p></div>', format="html")
+    rows = "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"
+    table = nodes.raw("", f'<div class="table-box">{rows}</div>', format="html")
+    document += [nodes.container("", claims), nodes.container("", table)]
+    app = SimpleNamespace(srcdir=tmp_path, env=SimpleNamespace(docname="notebooks/toy"))
+    arrange.arrange(app, document)
+    (link,) = document.findall(nodes.reference)
+    assert link["refuri"] == "../book/reading.html#intervals"
+    assert link.parent.parent is claims.parent
+    assert link.parent.parent.index(link.parent) == 1
+    reading = project_root() / "book" / "reading.md"
+    assert "\n## Intervals\n" in reading.read_text(encoding="utf-8")
+
+
 def test_each_cell_of_a_written_table_names_its_column():
     heads = (
         '<tr class="row-odd"><th class="head"><p>of <em>it</em></p></th><th><p>kept</p></th></tr>'

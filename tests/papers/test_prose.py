@@ -181,7 +181,7 @@ QUOTED = {
             lead("ese_figure3", "ESE − RAW", 8, backbone=E5, layer=12),
         ),
         (
-            "perhaps {} on the other ({} to {})",
+            "perhaps {} on all-MiniLM-L6-v2 ({} to {})",
             lead("ese_figure3", "ESE − RAW", 8, layer=6),
         ),
         (

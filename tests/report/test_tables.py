@@ -96,6 +96,14 @@ def test_markdown_has_one_row_per_row_and_escapes_its_bars():
     )
 
 
+def test_a_table_calls_datasets_as_the_documents_do_and_breaks_no_interval():
+    table = pd.DataFrame({"dataset": ["stsb", None], "sickr": ["1.20 [0.30, 2.10]", "–"]})
+    shown = show(table)
+    assert "<td>STS-B</td>" in shown.html and "| STS-B | 1.20 [0.30, 2.10] |" in shown.markdown
+    assert "SICK-R" in shown.html and "stsb" not in shown.html and "None" not in shown.html
+    assert '<td class="number">1.20 <span>[0.30, 2.10]</span></td>' in shown.html
+
+
 def test_a_figure_without_a_point_says_so_in_its_place():
     @drawing
     def draw() -> Drawing:

@@ -47,6 +47,17 @@ def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_cli
     assert every.html.count('<details class="claim"') == len(claims())
 
 
+def test_a_claim_without_a_number_says_in_its_place_why_there_is_none():
+    found = verdict_frame("recorded", [measured("ESE-T1-1", 3.0)]).assign(page="")
+    card = scorecard(found)
+    silent = card[card["recorded"] == "not attempted"].iloc[:1].assign(why="no weights at hand")
+    shown = verdict_table(found, silent)
+    line, opened = shown.html.split("</summary>")[:2]
+    assert "not attempted" in line and "no weights at hand" in line
+    assert "no weights at hand" not in opened, "it is said once"
+    assert "no weights at hand" in shown.markdown
+
+
 def test_a_whisker_shows_number_interval_null_and_printed_number():
     frame = verdict_frame("recorded", [replace(measured("ESE-T1-1", 3.0), paper=-4.0)])
     drawn = whisker(frame.iloc[0])

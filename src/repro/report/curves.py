@@ -32,9 +32,8 @@ from repro.report.figures import (
     looks,
     new_figure,
     series_handles,
-    title_of,
 )
-from repro.report.tables import KINDS
+from repro.report.tables import KINDS, title_of
 from repro.types import InputError, one_of
 
 SHADE: Mapping[str, Any] = {"alpha": 0.18, "linewidth": 0}

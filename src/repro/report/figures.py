@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from repro import paths
-from repro.report.tables import DATASETS, Shown, nothing
+from repro.report.tables import Shown, nothing
 from repro.types import Array, InputError
 
 P = ParamSpec("P")
@@ -256,9 +256,6 @@ def thin(labels: Sequence[str], inches: Array) -> list[int]:
     return written[::-1]
 
 
-TITLES = {"hotpotqa": "HotpotQA", **{name: title for title, name in DATASETS.items()}}
-
-
 PRINTED: Mapping[str, Any] = {
     "color": GREY,
     "marker": "D",
@@ -267,8 +264,3 @@ PRINTED: Mapping[str, Any] = {
     "markersize": 8,
 }
 """How a printed number looks among dots of ours."""
-
-
-def title_of(name: Any) -> str:
-    """A dataset's name as the documents print it; any other name as it is."""
-    return TITLES.get(name, str(name))

@@ -14,8 +14,9 @@ MEANING: dict[Outcome, str] = {
     "holds the printed size where one is printed",
     "direction only": "the effect has the claimed sign, but not the printed size",
     "split": "networks that can bear on the claim decide it differently; counted as neither",
-    "cannot tell": "our interval holds what would be no effect, or decides alone but not among "
-    "all parts and networks, or a network, a run or seeds are missing; beside it stands which",
+    "cannot tell": "the data decide neither for the claim nor against it: our interval holds what "
+    "would be no effect, or is not sure among all parts and networks, or something is missing; "
+    "beside it stands which",
     "not seen here": "on a network in the paper's place, our interval contradicts the claim; "
     "beside it stands the likely reason",
     "not reproduced": "on the paper's own network, data and protocol, our interval contradicts "

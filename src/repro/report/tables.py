@@ -41,6 +41,7 @@ DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {
     "20 Newsgroups": "20news",
 }
 """A table's column heading to the dataset's name here."""
+TITLES = {"hotpotqa": "HotpotQA", **{name: title for title, name in DATASETS.items()}}
 SPELLINGS = {"STS-b": "STS-B"}  # Headings that a document spells otherwise
 
 
@@ -56,6 +57,11 @@ def paper_values(paper: str, table: str) -> pd.DataFrame:
     frame["dataset"] = column.map(DATASETS).fillna(column)
     frame["dim"] = pd.to_numeric(frame["dim"], errors="coerce").astype("Int64")
     return frame.rename(columns={"row": "method"})
+
+
+def title_of(name: Any) -> str:
+    """A dataset's name as the documents print it; any other name as it is."""
+    return TITLES.get(name, str(name))
 
 
 def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +114,10 @@ MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
 """What reads as a number: with its spread, interval or seeds, but not as the start of a sentence.
 """
+INTERVAL = re.compile(r"± [\d.]+|\[[^]]*\]|\(\d+ seeds?\)")
+"""What stands beside a number, on one line: its spread, its interval, how many seeds it has."""
 RIGHT = ' class="number"'
+OF_DATASETS = ("dataset", "task")  # Columns that name datasets
 PROSE = 40  # Characters from which a cell is read as a sentence and given room
 
 
@@ -221,14 +230,17 @@ def show(
     labels: Mapping[str, str] | None = None,
 ) -> Shown:
     """A frame as a table in its own scrolling box; columns named `paper`, `recorded` or `live`
-    carry a pill.
+    carry a pill, and datasets are called as the documents call them.
 
     `digits` are the decimals of numbers that are not whole, `labels` other headings for some
     columns.
     """
     if frame.empty:
         return nothing(caption)
-    titles = [str((labels or {}).get(column, column)) for column in frame]
+    titles = [title_of((labels or {}).get(column, column)) for column in frame]
+    for column in OF_DATASETS:
+        if column in frame:
+            frame = frame.assign(**{column: frame[column].map(title_of, na_action="ignore")})
     rows = [
         [_cell(c, v, digits) for c, v in zip(frame, row, strict=True)]
         for row in frame.itertuples(index=False)
@@ -272,7 +284,8 @@ def _cell(column: Any, value: Any, digits: int) -> str:
         return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))
     if isinstance(value, int | float) or NUMBER.fullmatch(text):
-        return f"<td{RIGHT}>{text.replace('-', '−')}</td>"
+        whole = INTERVAL.sub(r"<span>\g<0></span>", text.replace("-", "−"))
+        return f"<td{RIGHT}>{whole}</td>"
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
 

@@ -84,6 +84,8 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     whisker_svg = whisker(deciding.iloc[0]) if len(deciding) else ""
     measured = deciding["what"].iloc[0] if len(deciding) else ""
     rests = "; ".join(filter(None, (measured, claim.rests)))
+    if claim.recorded in SILENT and deciding.empty:
+        rests = claim.why  # In place of a number, why there is none
     reason = f" ({claim.briefly})" if claim.briefly else ""
     kind = TESTABLE[claim.testable]
     table = pd.DataFrame({"verdict": parts["verdict"], "numbers": parts["kind"]})
@@ -102,6 +104,7 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
         between(*part[list(POINT)]).partition(" ")[2] if part["extreme"] else ""
         for _, part in parts.iterrows()
     ]
+    why = "" if rests == claim.why else claim.why
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
@@ -112,7 +115,7 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
         f"{escape(claim.statement)}</span> "
         f'<span class="claim-value">{whisker_svg} {value}'
         f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
-        f"<p>{escape(f'{claim.place}; {kind}.')} {escape(claim.why)}{page}</p>"
+        f"<p>{escape(f'{claim.place}; {kind}.')} {escape(why)}{page}</p>"
         f"{show(table).html}</details>"
     )
     lines = [

@@ -20,9 +20,8 @@ from repro.report.figures import (
     looks,
     new_figure,
     series_handles,
-    title_of,
 )
-from repro.report.tables import KINDS
+from repro.report.tables import KINDS, title_of
 
 
 @drawing

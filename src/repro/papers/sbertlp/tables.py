@@ -251,7 +251,7 @@ def draw_gains(
         panel.set_title(fill(network, 60), loc="left", fontsize=figures.SMALLEST)
         panel.margins(y=0.12)  # No diamond is cut
     figure.supylabel(ylabel, fontsize=12)
-    labels = [(titles or {}).get(name, figures.title_of(name)) for name in names]
+    labels = [(titles or {}).get(name, tables.title_of(name)) for name in names]
     axes[-1].set_xticks(range(len(names)), labels)
     handles = [Line2D([], [], label="paper", **figures.PRINTED)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
