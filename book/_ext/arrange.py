@@ -75,7 +75,7 @@ def labelled(text: str) -> str:
     heads = headings(text)
     before, head, *rows = text.split("<tr>")
     rows = [named(row, heads) for row in rows]
-    kind = "table-box" + " stacks" * (len(heads) > 3) + " dense" * (len(heads) > 7)
+    kind = "table-box" + " stacks" * (len(heads) > 3) + " dense" * (len(heads) > 6)
     return "<tr>".join([before.replace("table-box", kind, 1), head, *rows])
 
 
