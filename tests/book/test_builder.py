@@ -359,6 +359,34 @@ def test_a_rendering_that_was_stopped_is_begun_afresh(toy, monkeypatch):
     assert b"Other words." in toy.files()["html/index.html"]
 
 
+@pytest.mark.parametrize("name", ["_config.yml", "book/_static/look.css", "book/_ext/deck.py"])
+def test_what_all_pages_look_like_is_rendered_though_no_page_has_changed(toy, monkeypatch, name):
+    before = "title: Toy\n" if name == "_config.yml" else "# Before\n"
+    toy.write(name, before)
+    toy.build()
+    renders = []
+    render = site.render
+
+    def noted(tree, ledger, *, fresh):
+        renders.append(fresh)
+        return render(tree, ledger, fresh=fresh)
+
+    monkeypatch.setattr(site, "render", noted)
+    toy.write(name, before.replace("Toy", "Other").replace("Before", "After"))
+    with monkeypatch.context() as stopping, pytest.raises(Killed):
+        # Between the change and the rendering
+        stopping.setattr(site, "prune", stopped)
+        toy.build()
+    toy.build()
+    assert renders == [True] and not toy.executed
+    toy.build()
+    assert renders == [True]
+
+
+def stopped(*arguments, **options):
+    raise Killed
+
+
 def test_a_page_that_somebody_deleted_from_the_rendered_book_comes_back(toy):
     toy.build()
     before = toy.files("_build/html")

@@ -35,6 +35,8 @@ JUPYTER_BOOK = [
 ]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
+LOOK = ("_config.yml", "book/_static", "book/_ext")
+"""What decides how every page looks; Sphinx compares the pages alone with what it has written."""
 EXECUTING = ("repro.book.execution", "repro.book.kernel")
 """Modules that decide what any page shows, since they execute it."""
 CODE = (".py", ".pyc")
@@ -222,7 +224,7 @@ def differences(before: Mapping[str, str] | None, now: Mapping[str, str]) -> lis
 
 def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
     """Carry configuration, contents, style and the sources that pages quote into the tree; the
-    files of it.
+    files of it. Where what all pages look like has changed, nothing counts as rendered.
     """
     config = read_names(root / "_config.yml")
     # The checkout hides what is not a page; the tree holds nothing else, and its pages are .ipynb.
@@ -237,6 +239,10 @@ def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
             if source.is_file() and "__pycache__" not in source.parts:
                 carried[tree / source.relative_to(root)] = source.read_bytes()
     for path, content in carried.items():
+        of_look = any(path.is_relative_to(tree / part) for part in LOOK)
+        if of_look and not (path.is_file() and path.read_bytes() == content):
+            with ledger.changed() as now:
+                now.rendered = ""  # Before it is written: a kill in between loses no change
         ledger.write(path, content)
     return set(carried)
 
