@@ -146,8 +146,7 @@ def estimate_cells(
     """
     groups = rows.groupby(list(by), sort=False).ngroup().fillna(-1).to_numpy(int)
     order = np.argsort(groups, kind="stable")
-    order = order[np.searchsorted(groups[order], 0) :]  # Rows without a key are in none
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))  # After rows without a key
     first_rows = rows[list(by)].iloc[order[starts]]
     keys = zip(*(first_rows[column].tolist() for column in by), strict=True)
     numbers = _numbers_of(rows)
