@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from repro.evaluation.of_rows import estimate, estimate_cells, over_runs
 from repro.evaluation.power import (
     FEWEST_SEEDS,
     error_of_mean,
@@ -17,16 +18,7 @@ from repro.evaluation.power import (
     reach,
     seeds_needed,
 )
-from repro.evaluation.seeds import (
-    Estimate,
-    estimate,
-    estimate_cells,
-    kendall,
-    mean,
-    of_parts,
-    over_runs,
-    scaled,
-)
+from repro.evaluation.seeds import Estimate, kendall, mean, of_parts, scaled
 from repro.report.cells import farthest, lowest
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from made_rows import verdicts_of_rows as verdicts
 from repro import paths
-from repro.evaluation.seeds import Estimate, estimate
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import Estimate
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import lift_of
 from repro.report.speakers import at_full_width, lifted_by

@@ -9,16 +9,8 @@ from math import hypot, inf, isnan
 import numpy as np
 import pytest
 
-from repro.evaluation.seeds import (
-    Estimate,
-    doublings,
-    estimate,
-    estimates,
-    mean,
-    of_parts,
-    reach,
-    scaled,
-)
+from repro.evaluation.of_rows import estimate, estimates
+from repro.evaluation.seeds import Estimate, doublings, mean, of_parts, reach, scaled
 from repro.report import measurements
 from repro.report.cells import average, farthest, highest, lowest
 from repro.report.judge import Judge, judge

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dimadvise.bounds import smallest_sufficient
 from repro import paths
-from repro.evaluation.seeds import over_runs
+from repro.evaluation.of_rows import over_runs
 from repro.methods import FULL_SIZE
 from repro.report.curves import curves
 from repro.report.tables import MISSING

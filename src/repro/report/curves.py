@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from repro.evaluation.seeds import interval_over_runs
+from repro.evaluation.of_rows import interval_over_runs
 from repro.report.figures import (
     GREY,
     KIND_STYLE,

@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 from pandas.errors import UndefinedVariableError
 
-from repro.evaluation.seeds import Estimate, estimate_cells, scaled
+from repro.evaluation.of_rows import estimate_cells
+from repro.evaluation.seeds import Estimate, scaled
 from repro.report.cells import Cells, lowest
 from repro.report.measurements import absent, effect
 from repro.report.verdict import MARGIN_POINTS, Measurement, Test

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from repro import paths
-from repro.evaluation.seeds import over_runs
+from repro.evaluation.of_rows import over_runs
 from repro.methods import shown as shown_name
 from repro.report.outcomes import OUTCOMES
 from repro.types import InputError

@@ -5,7 +5,8 @@ from itertools import pairwise, product
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, scaled
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import Estimate, scaled
 from repro.methods import ESE_DEFAULT
 from repro.papers.ese.reading import (
     PLACES,

@@ -11,10 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import (
-    estimate,
-    scaled,
-)
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import scaled
 from repro.methods import (
     ESE,
     RAW,

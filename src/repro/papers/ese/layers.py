@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, of_parts
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.papers.ese.reading import PRINTED_BACKBONE, RIVALS, only, printed, printed_lead

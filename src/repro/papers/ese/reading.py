@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from repro.evaluation.of_rows import estimate
 from repro.evaluation.power import FEWEST_SEEDS
-from repro.evaluation.seeds import estimate
 from repro.methods import (
     AVERAGE,
     ESE,

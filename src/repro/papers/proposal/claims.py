@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, estimates
+from repro.evaluation.of_rows import estimate, estimates
+from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.report.cells import Cells, lowest
 from repro.report.claims import judges_of

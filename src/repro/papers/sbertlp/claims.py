@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, mean, of_parts
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import Estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
 from repro.report.cells import lowest

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from repro.evaluation.classify import features_and_labels
 from repro.evaluation.knn import knn_correct, knn_cv_correct
 from repro.evaluation.labels import majority_share
-from repro.evaluation.seeds import over_runs
+from repro.evaluation.of_rows import over_runs
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY

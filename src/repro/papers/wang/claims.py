@@ -10,11 +10,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from repro.evaluation.of_rows import estimates
 from repro.evaluation.power import FEWEST_SEEDS
-from repro.evaluation.seeds import (
-    doublings,
-    estimates,
-)
+from repro.evaluation.seeds import doublings
 from repro.methods import (
     AVERAGE,
     STEP_1,

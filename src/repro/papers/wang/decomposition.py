@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimates
+from repro.evaluation.of_rows import estimates
+from repro.evaluation.seeds import Estimate
 from repro.report.cells import lowest
 from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement

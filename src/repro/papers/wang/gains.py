@@ -6,15 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from repro.evaluation.of_rows import estimate, estimates
 from repro.evaluation.power import FEWEST_SEEDS
-from repro.evaluation.seeds import (
-    Estimate,
-    doublings,
-    estimate,
-    estimates,
-    kendall,
-    mean,
-)
+from repro.evaluation.seeds import Estimate, doublings, kendall, mean
 from repro.methods import END_TO_END, STEP_2
 from repro.report.measurements import effect, ratio
 from repro.report.tables import paper_values

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, of_parts
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.report.judge import Facts, Judge
 from repro.report.measurements import effect

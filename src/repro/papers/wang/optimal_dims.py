@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate_cells, estimates, of_parts, scaled
+from repro.evaluation.of_rows import estimate_cells, estimates
+from repro.evaluation.seeds import Estimate, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.report.cells import farthest, lowest
 from repro.report.claims import record_of

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from repro import methods
-from repro.evaluation.seeds import Estimate, estimate
+from repro.evaluation.of_rows import estimate
+from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
 from repro.report.cells import highest, together
 from repro.report.judge import Facts

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from repro.evaluation.seeds import estimate
+from repro.evaluation.of_rows import estimate
 from repro.methods import AVERAGE, REDUCED, STAGE_NAMES, TWO_STEP
 from repro.papers.wang import claims, suites
 from repro.report.cells import lowest

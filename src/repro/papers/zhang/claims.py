@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, estimates, mean, of_parts, scaled
+from repro.evaluation.of_rows import estimate, estimates
+from repro.evaluation.seeds import Estimate, mean, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
 from repro.report.cells import lowest, together
