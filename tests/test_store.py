@@ -11,8 +11,9 @@ import pytest
 from filelock import FileLock, SoftFileLock
 from safetensors import SafetensorError
 
+from repro import manifests
 from repro.digests import digest
-from repro.manifests import MANIFEST, copy_folder, is_sealed, sealed
+from repro.manifests import MANIFEST, copy_folder, is_sealed, sealed, sha256, sha256_of_large
 from repro.seeding import derive_seed
 from repro.store import CLOCK, STATE, Store
 from repro.store_layout import MARKER
@@ -468,3 +469,21 @@ def test_a_store_works_where_the_file_system_keeps_no_locks(number, store, no_fl
     with SoftFileLock(lock):
         assert not store.abandoned(half)
     assert store.abandoned(half)
+
+
+def test_large_files_are_read_again_only_after_they_changed(tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"one")
+    reads = Mock(side_effect=sha256)
+    monkeypatch.setattr(manifests, "sha256", reads)
+    assert sha256_of_large(path) == sha256_of_large(path) == sha256(path)
+    assert reads.call_count == 2, "what was written just now may be written again unseen"
+    settled = path.stat().st_ctime_ns + manifests.SETTLED
+    monkeypatch.setattr(manifests.time, "time_ns", lambda: settled)
+    assert sha256_of_large(path) == sha256_of_large(path) == sha256(path)
+    assert reads.call_count == 3
+    before = path.stat()
+    path.write_bytes(b"two")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    monkeypatch.setattr(manifests.time, "time_ns", lambda: settled + 10**12)
+    assert sha256_of_large(path) == sha256(path), "of the same size, dated as before"

@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,30 @@ from repro.types import InputError
 from repro.writing import mode_at, replacing, write_text
 
 MANIFEST = "manifest.json"
+SETTLED = 2_000_000_000
+"""Nanoseconds after which another change of a file has another time on every file system."""
 
 
 def sha256(path: Path) -> str:
     """Hex digest of a file."""
     with regular_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_large(path: Path) -> str:
+    """The same, read again only where size, times or place on the disk are others: weights that a
+    network is loaded from are asked for by each of its parts.
+    """
+    stat = path.stat()
+    if time.time_ns() - stat.st_ctime_ns < SETTLED:
+        return sha256(path)
+    stamp = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return _sha256_at(path, stamp)
+
+
+@lru_cache(maxsize=256)
+def _sha256_at(path: Path, stamp: tuple[int, ...]) -> str:
+    return sha256(path)
 
 
 def write_manifest(folder: Path, notes: dict[str, Any]) -> None:

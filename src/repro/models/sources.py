@@ -15,7 +15,7 @@ from huggingface_hub import constants, get_session, snapshot_download
 
 from repro import paths
 from repro.digests import digest
-from repro.manifests import sha256
+from repro.manifests import sha256_of_large
 from repro.models.notes import refuse_other_kinds
 from repro.types import InputError, installing
 from repro.writing import refuse_other_encoding
@@ -127,7 +127,7 @@ def _check_published(folder: Path, checksums: Mapping[str, str]) -> None:
         path = folder / name
         if not path.is_file():
             raise InputError(f"{path} is missing: reinstall it")
-        found = sha256(path)
+        found = sha256_of_large(path)
         if found != published:
             raise InputError(f"{path} has sha256 {found}, not the published one: reinstall it")
     there = {
@@ -206,5 +206,9 @@ def identity(name_or_path: str) -> str:
             dict.fromkeys([*files, *(file for pattern in READ for file in folder.glob(pattern))])
         )
     return digest(
-        {file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()}
+        {
+            file.relative_to(folder).as_posix(): sha256_of_large(file)
+            for file in files
+            if file.is_file()
+        }
     )
