@@ -162,17 +162,16 @@ def recorded_rows(experiment: str) -> pd.DataFrame:
     path = results_folder() / f"{experiment}.parquet"
     refuse_missing(path, read_digests(path.parent) or {})
     if not path.is_file():
-        return _in_one_block(make_rows([]))
+        return in_one_block(parsed(make_rows([])))
     refuse_unlisted(path.parent)
     return _read_once(path, verified(path)).copy()
 
 
 @lru_cache(maxsize=8)  # A page and its claims ask for the same few files a hundred times
 def _read_once(path: Path, content: bytes) -> pd.DataFrame:
-    return _in_one_block(_rows_of(path, content))
+    return in_one_block(parsed(_rows_of(path, content)))
 
 
-def _in_one_block(rows: pd.DataFrame) -> pd.DataFrame:
-    """Parsed rows, their text as Python strings."""
-    one_block = parsed(rows)
-    return one_block.astype(dict.fromkeys(one_block.select_dtypes("string"), object)).copy()
+def in_one_block(rows: pd.DataFrame) -> pd.DataFrame:
+    """A copy of rows with their text as Python strings."""
+    return rows.astype(dict.fromkeys(rows.select_dtypes("string"), object)).copy()

@@ -19,6 +19,7 @@ from repro.report.outcomes import (
 )
 from repro.report.speakers import short_names
 from repro.report.verdict_frames import read_verdicts
+from repro.results import in_one_block
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def scorecard(verdicts: pd.DataFrame | None = None) -> pd.DataFrame:
     Generated text judges nothing. Verdicts are those given, by default those that the build's pages
     left.
     """
-    verdicts = read_verdicts() if verdicts is None else verdicts
+    verdicts = in_one_block(read_verdicts() if verdicts is None else verdicts)
     card = claims().copy()
     for kind in ("recorded", "live"):
         of_kind = verdicts[(verdicts["kind"] == kind) & ~verdicts["verdict"].isin(ON_GENERATED)]

@@ -2,6 +2,7 @@
 was measured.
 """
 
+from collections.abc import Mapping
 from html import escape
 from math import inf, isnan, nan
 from typing import Any
@@ -12,7 +13,8 @@ import pandas as pd
 from repro.report.claims import pages_of
 from repro.report.outcomes import MEANING, ON_GENERATED, OUTCOMES, SILENT, TESTABLE
 from repro.report.scorecard import decisive, scorecard
-from repro.report.tables import MISSING, Shown, between, nothing, show, to_myst, verdict_pill
+from repro.report.tables import MISSING, Shown, between, nothing, show, verdict_pill
+from repro.results import in_one_block
 
 POINT = ["value", "low", "high"]
 # A measurement's side, by the claimed one
@@ -36,8 +38,10 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     if verdicts.empty:
         return nothing("no claim can be judged from these rows")
     exact = verdicts["low"] == verdicts["high"]
-    verdicts = verdicts.astype({"paper": float, "null": float}).assign(
-        low=verdicts["low"].mask(exact)
+    verdicts = (
+        in_one_block(verdicts)
+        .astype({"paper": float, "null": float})
+        .assign(low=verdicts["low"].mask(exact))
     )
     if card is None:
         card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id")
@@ -80,9 +84,9 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     silent = len(recorded) > 0 and claim.recorded in SILENT
     deciding = parts.iloc[:0] if silent else decisive(recorded, claim.network)
     deciding = parts if deciding.empty and not silent else deciding
-    value = beside_printed(deciding.iloc[0]) if len(deciding) else ""
-    whisker_svg = whisker(deciding.iloc[0]) if len(deciding) else ""
-    measured = deciding["what"].iloc[0] if len(deciding) else ""
+    value = whisker_svg = measured = ""
+    for first in deciding.iloc[:1].to_dict("records"):
+        value, whisker_svg, measured = beside_printed(first), whisker(first), first["what"]
     rests = "; ".join(filter(None, (measured, claim.rests)))
     if claim.recorded in SILENT and deciding.empty:
         rests = claim.why  # In place of a number, why there is none
@@ -97,14 +101,16 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
         f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers
     ]
     table["printed"] = [between(number, nan, nan) for number in parts["paper"]]
-    table["value"] = [told_number(part) for _, part in parts.iterrows()]
+    measurements = parts.to_dict("records")
+    table["value"] = [told_number(part) for part in measurements]
     table["unit"] = parts["unit"].to_list()
     # They are of different cells; nobody is told them as the interval of the number shown
     table["ends of all"] = [
-        between(*part[list(POINT)]).partition(" ")[2] if part["extreme"] else ""
-        for _, part in parts.iterrows()
+        between(*numbers_of(part, *POINT)).partition(" ")[2] if part["extreme"] else ""
+        for part in measurements
     ]
     why = "" if rests == claim.why else claim.why
+    shown = show(table)
     page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
@@ -116,20 +122,25 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
         f'<span class="claim-value">{whisker_svg} {value}'
         f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
         f"<p>{escape(f'{claim.place}; {kind}.')} {escape(why)}{page}</p>"
-        f"{show(table).html}</details>"
+        f"{shown.html}</details>"
     )
     lines = [
         f"- **{claim.recorded}**{reason} {claim.claim_id}: {claim.statement} {value}",
         *([f"  {rests}"] if rests else []),
     ]
-    return Shown(html, "\n".join([*lines, f"\n{to_myst(table)}\n"]))
+    return Shown(html, "\n".join([*lines, f"\n{shown.markdown}\n"]))
 
 
-def told_number(part: pd.Series) -> str:
+def numbers_of(part: Mapping[Any, Any], *names: str) -> list[float]:
+    """Numbers of a measurement by their names; NaN where it has none."""
+    return [nan if part[name] is None else float(part[name]) for name in names]
+
+
+def told_number(part: Mapping[Any, Any]) -> str:
     """A number with its interval; of the smallest or largest of several, whose ends come from
     different cells, only the end that decides, and of the farthest how far either way it may be.
     """
-    value, low, high, null = part[[*POINT, "null"]].astype(float)
+    value, low, high, null = numbers_of(part, *POINT, "null")
     if not part["extreme"] or isnan(low):
         return between(value, low, high)
     alone = between(value, nan, nan)
@@ -140,7 +151,7 @@ def told_number(part: pd.Series) -> str:
     return f"{alone}, ≥ {between(low, nan, nan)}" if low > null else between(value, low, high)
 
 
-def beside_printed(part: pd.Series) -> str:
+def beside_printed(part: Mapping[Any, Any]) -> str:
     """A number with its interval and unit, and the printed one if there is one."""
     number = f"{told_number(part)} {part['unit']}"
     if pd.isna(part["value"]):
@@ -150,13 +161,13 @@ def beside_printed(part: pd.Series) -> str:
     return f"{number}; printed {between(part['paper'], nan, nan)}"
 
 
-def whisker(part: pd.Series) -> str:
+def whisker(part: Mapping[Any, Any]) -> str:
     """A number as a dot, its interval as a line, the null as an upright and the printed number as a
     hollow dot.
 
     An interval much wider than its number is far from the null leaves the drawing in an arrow.
     """
-    value, low, high, null, paper = part[[*POINT, "null", "paper"]].astype(float)
+    value, low, high, null, paper = numbers_of(part, *POINT, "null", "paper")
     if isnan(value):
         return ""
     if part["extreme"] and part["test"] == "sameness":  # How far it may be either way
