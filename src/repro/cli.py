@@ -18,7 +18,14 @@ import tyro
 from dimadvise.command import advise, apply, check
 from repro import __version__
 from repro.reading import is_out_of_memory
-from repro.terminal import allow_any_letter, close_output, complain, explained, say
+from repro.terminal import (
+    allow_any_letter,
+    close_output,
+    complain,
+    complain_of_warnings,
+    explained,
+    say,
+)
 from repro.types import InputError, extra_with, lacking, one_of
 from repro.verb_options import command
 from repro.verbs_cells import sweep
@@ -91,8 +98,7 @@ def main(
     code = 0
     try:
         with warnings.catch_warnings(action="default", category=UserWarning):
-            # Told as a sentence, without the line of code that Python prints beside it
-            warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
+            complain_of_warnings()
             code = _verb(sys.argv[1:] if arguments is None else arguments, verbs, prog)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -25,6 +25,8 @@ class Profile:
     candidates: tuple[int, ...]  # Candidate set of Algorithm 1
     seeds: tuple[int, ...] = (0,)
     source: DataSource | None = None  # None: local files if REPRO_DATA is set, else the microworld
+    pairs: int | None = None
+    """Scored pairs of each split that suites of tasks keep; None keeps all."""
     probe_rows: int | None = None
     """Rows of each split of a classification set that suites of tasks keep; None keeps all."""
     scaling_backbone: str | None = None  # Network of the AnglE objectives; None: that of `train`
@@ -77,6 +79,7 @@ _PROFILES = (
 GENERATED: dict[str, Any] = {
     "dims": (256, 128, 64, 16),
     "candidates": (128, 64, 16),
+    "pairs": 120,
     "probe_rows": 120,
 }
 """Of the embedded profile on generated text, which shows how a method works and judges nothing."""

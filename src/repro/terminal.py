@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
@@ -69,6 +70,13 @@ def allow_any_letter() -> None:
 def complain(line: str) -> None:
     """A line on standard error, shown at once."""
     print(line, file=sys.stderr, flush=True)
+
+
+def complain_of_warnings() -> None:
+    """Tell warnings as sentences from here on, without the file and the line of code that Python
+    prints beside them.
+    """
+    warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
 
 
 def explained(error: OSError) -> str:

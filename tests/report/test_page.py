@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 import sys
+import warnings
 from types import ModuleType
 
 import pandas as pd
@@ -63,6 +64,13 @@ def test_what_a_reader_leaves_out_is_the_profiles(no_data):
     assert Page("x", "wang_table1", source="local").data_source == "local"
     asked = {None: "all-mpnet-base-v2", "some/where/all-MiniLM-L6-v2": "all-MiniLM-L6-v2"}
     assert {name: page.past(name)["backbone"].unique().item() for name in asked} == asked
+
+
+def test_a_page_tells_warnings_as_sentences_without_a_path_of_the_machine(capsys):
+    with warnings.catch_warnings(action="always"):
+        Page("x", "wang_table1", source="local")
+        warnings.warn("1 of 6 classes is rare", stacklevel=1)
+    assert capsys.readouterr().err == "warning: 1 of 6 classes is rare\n"
 
 
 def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, verdicts, monkeypatch):

@@ -26,6 +26,7 @@ from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
     "ipykernel.kernelapp",
+    "ipykernel.debugger",
     "repro.models.encoder",
     "repro.runs.sweep",
     "repro.reducers",
@@ -33,6 +34,8 @@ IMPORTED = (
     "repro.report.page",
     "repro.report.curves",
     "repro.report.interactive",
+    "microworld",
+    "pyarrow.dataset",
     "sklearn.linear_model",
     "transformers.models.bert.modeling_bert",
     "matplotlib.backends.backend_svg",

@@ -28,7 +28,7 @@ from repro.report.verdict_frames import recorded_frame, verdict_frame, write_ver
 from repro.report.verdict_table import verdict_table
 from repro.results import check_recordable, record, recorded_rows
 from repro.store import Store
-from repro.terminal import complain
+from repro.terminal import complain, complain_of_warnings
 from repro.types import InputError
 
 TRAINING = ("max_length", "warmup", "batch_size", "preset", "examples")
@@ -90,6 +90,7 @@ class Page:
     """Of the notebook, as they were before its code went on."""
 
     def __post_init__(self) -> None:
+        complain_of_warnings()
         for name, value in self.parameters.items():
             if value == [] and name not in self.may_be_empty:
                 raise InputError(f"{name} is []: expected one value or more")

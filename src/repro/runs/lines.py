@@ -129,14 +129,15 @@ def load_tasks(
     names: Sequence[str],
     source: str,
     *,
+    pairs: int | None = None,
     probe_rows: int | None = None,
     whole: bool = False,
 ) -> dict[str, Task]:
     """Datasets as tasks, by name: dev and test of scored pairs, all splits of the others.
 
-    `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps
-    all. If those are judged `whole`, no split is set apart to learn from: folds of all their rows
-    are judged by the others.
+    So many `pairs` are kept of every split of scored pairs, and `probe_rows` of every other one,
+    both drawn at random; None keeps all. If sets that are not of scored pairs are judged `whole`,
+    no split of them is set apart to learn from: folds of all their rows are judged by the others.
     """
     tasks = {}
     for name in names:
@@ -147,7 +148,7 @@ def load_tasks(
             if not graded:
                 used[f"part: {split}" if whole else split] = take(rows, probe_rows)
             elif split in ("dev", "test"):
-                used[split] = rows
+                used[split] = take(rows, pairs)
         tasks[name] = Task(name, used)
     return tasks
 

@@ -20,7 +20,7 @@ from repro.store import Store
 from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
-ROWS, GENERATED_ROWS = 250, 100
+ROWS, GENERATED_ROWS = 250, 60
 """Rows of each split that the embedded profile keeps; fewer of generated sentences, which judge
 nobody.
 """
@@ -39,7 +39,7 @@ NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
 """The smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs."""
-FEWEST = ((10, 100), (16, 64))  # Those of generated sentences
+FEWEST = ((10, 40), (16, 32))  # Those of generated sentences
 # Systems that generated sentences are shown to
 SHOWN = ("glove", "bert_avg", "sbert_flow", "sbert", "minilm")
 CLEAR = 4  # Sentences per dim at least, where a choice made on one set is carried over to another
