@@ -14,6 +14,8 @@ help:       ## show this list
 book: .venv/.ready       ## execute what changed and render the book; ARGS="--only NAME --force" and the like
 	$(BIN)/repro book $(ARGS)
 
+# Every process of the suite would compile all it imports, and all tests, where nothing compiled is kept
+test: export PYTHONDONTWRITEBYTECODE :=
 test: .venv/.ready       ## run the test suite, offline; on real data too where REPRO_DATA is set
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from repro.paths import project_root
@@ -67,6 +68,18 @@ from repro.runs.cell import cell_key
 names = ("simcse", "nli", "angle", "matryoshka", "ese")
 print(json.dumps([cell_key(profile("embedded", objective=name).train) for name in names]))
 """
+END = "--- end of a command ---\n"
+VERBS = f"""
+import sys
+from repro.cli import main
+for line in sys.argv[1:]:
+    try:
+        main(line.split())
+    except SystemExit as stop:
+        if stop.code:
+            raise
+    print({END!r}, end="")
+"""
 
 
 @pytest.fixture
@@ -96,6 +109,7 @@ class Copy:
         """Output of Python in the copy."""
         given = {"PYTHONPATH": str(self.root / "src"), "REPRO_HOME": str(self.root / "home")}
         given |= {"REPRO_DATA": str(self.root / "data"), "PATH": os.environ["PATH"]}
+        given["OMP_NUM_THREADS"] = "1"
         done = subprocess.run(
             [sys.executable, *words], env=given, capture_output=True, text=True, cwd=self.root
         )
@@ -120,9 +134,7 @@ def test_a_reducer_an_objective_and_a_dataset_are_added_as_architecture_says(cop
     )
     copy.change(menu, "    Centred,\n    Isomap,", "    Centred,\n    Tail,\n    Isomap,")
     assert len(copy.touched) == 2
-    copy.run("-c", "import numpy; numpy.save('X.npy', numpy.eye(5, dtype='f4'))")
-    line = "-m repro reduce --method tail --dim 2 --input X.npy --output Y.npy"
-    assert "tail of 5 rows, 5 -> 2 dims" in copy.run(*line.split())
+    np.save(copy.root / "X.npy", np.eye(5, dtype="f4"))
 
     copy.touched.clear()
     copy.write("training/pull.py", OBJECTIVE)
@@ -136,18 +148,23 @@ def test_a_reducer_an_objective_and_a_dataset_are_added_as_architecture_says(cop
     where = "from repro.training.simcse import contrastive"
     copy.change("runs/cell.py", where, f"from repro.training.pull import pull\n{where}")
     assert len(copy.touched) == 3
-    line = f"-m repro train --backbone {tiny} --objective pull --dims 4 --sentences 64 "
-    line += "--batch-size 16 --workers 1 --source microworld"
-    told = copy.run(*line.split())
-    assert "Pull 4: trained in" in told
 
     copy.touched.clear()
     menu = copy.root / "src" / "repro" / "assets" / "datasets.toml"
     copy.write("assets/datasets.toml", menu.read_text(encoding="utf-8") + DATASET)
     assert len(copy.touched) == 1
-    line = f"-m repro evaluate --encoder {tiny} --data answers --source local"
-    assert "spearman" in copy.run(*line.split())
-    assert json.loads(copy.run("-c", keys)) == before, "no encoder is trained again for any of it"
+
+    lines = (
+        "reduce --method tail --dim 2 --input X.npy --output Y.npy",
+        f"train --backbone {tiny} --objective pull --dims 4 --sentences 64 --batch-size 16 "
+        "--workers 1 --source microworld",
+        f"evaluate --encoder {tiny} --data answers --source local",
+    )
+    reduced, trained, evaluated, after = copy.run("-c", VERBS + keys, *lines).split(END)
+    assert "tail of 5 rows, 5 -> 2 dims" in reduced
+    assert "Pull 4: trained in" in trained
+    assert "spearman" in evaluated
+    assert json.loads(after) == before, "no encoder is trained again for any of it"
 
 
 CLAIM = """

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib import metadata
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypeGuard, get_args, get_origin, get_type_hints
@@ -246,6 +247,7 @@ def check_dims(
     return [check_dim(dim, limit=limit, what=each) for dim in dims]
 
 
+@cache  # What is read of a package is long, and a version is asked for with every page
 def installed(package: str) -> str:
     """The version of a package, "absent" where there is none."""
     try:

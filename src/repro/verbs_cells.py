@@ -16,6 +16,7 @@ from repro.types import InputError, check_dim
 from repro.verb_options import Pairs
 
 if TYPE_CHECKING:
+    from repro.book.parameters import Parameter
     from repro.printed import PrintedRun
 
 Cell: TypeAlias = tuple[Path, Path, Mapping[str, Any], str]
@@ -88,7 +89,9 @@ def sweep(options: Sweep) -> int:
             is_asked_anyhow = options.force or of_folders
             recorded_when = ""
             if not is_asked_anyhow:
-                recorded_when = recorded_runs.get(_run_of(source, values, options.profile), "")
+                recorded_when = recorded_runs.get(
+                    _run_of(source, declared, values, options.profile), ""
+                )
             cells.append((source, target, values, recorded_when))
     if not cells:
         raise InputError("nothing to run: give at least one notebook")
@@ -217,16 +220,16 @@ def _recorded_runs() -> dict[Run, str]:
     return made_when
 
 
-def _run_of(source: Path, values: Mapping[str, Any], profile: str) -> Run:
+def _run_of(
+    source: Path, declared: Mapping[str, "Parameter"], values: Mapping[str, Any], profile: str
+) -> Run:
     """The command that a cell's rows name, and the source of its data where a page lets it be
     chosen.
     """
-    from repro.book.parameters import parameters_of
     from repro.config import PROFILES
     from repro.data import default_source
     from repro.report.page import command
 
-    declared = parameters_of(source)
     command_line = command(
         source.stem,
         {name: values.get(name, parameter.default) for name, parameter in declared.items()},

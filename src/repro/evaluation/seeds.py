@@ -14,6 +14,7 @@ from math import hypot, isnan, log2, nan, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from repro.evaluation.power import FEWEST_SEEDS, error_of_mean, reach
@@ -29,10 +30,16 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
     """
     first, second = np.triu_indices(len(sizes), 1)
     x = np.sign(sizes[second] - sizes[first])
-    y = np.sign(values[..., second] - values[..., first])
-    untied = (x != 0).sum() * (y != 0).sum(-1)
+    by_cell = np.ascontiguousarray(np.moveaxis(values, -1, 0))
+    agreeing, untied = np.zeros((2, *values.shape[:-1]))
+    # Pair by pair: all pairs of thousands of draws at once are larger than a cache
+    for one, other, rises in zip(first, second, x, strict=True):
+        y = np.sign(by_cell[other] - by_cell[one])
+        agreeing = agreeing + rises * y
+        untied = untied + (y != 0)
     with np.errstate(invalid="ignore"):
-        return (x * y).sum(-1) / np.sqrt(untied)
+        tau: Floats = agreeing / np.sqrt((x != 0).sum() * untied)
+    return tau
 
 
 @dataclass(frozen=True)
@@ -154,12 +161,17 @@ def of_parts(
     item_errors = np.array([e.item_error for e in parts])  # (C,)
     rng = make_rng(0, "cells move")
 
-    def chances(columns: int) -> Floats:
-        """Every column holds the same evenly spread chances (DRAWS, 1, columns), in an order of its
-        own: what is drawn plainly has ends that another stream would put elsewhere.
+    def orders(columns: int) -> NDArray[np.intp]:
+        """Every column holds the numbers of the same evenly spread chances (DRAWS, 1, columns), in
+        an order of its own: what is drawn plainly has ends that another stream would put elsewhere.
         """
-        spread_evenly = (np.arange(DRAWS) + 0.5) / DRAWS
-        return rng.permuted(np.tile(spread_evenly[:, None, None], (1, 1, columns)), axis=0)
+        return rng.permuted(np.tile(np.arange(DRAWS)[:, None, None], (1, 1, columns)), axis=0)
+
+    def drawn(quantiles: Floats, order: NDArray[np.intp]) -> Floats:
+        """Quantiles (DRAWS, columns) of the chances in some order (DRAWS, 1, columns); either may
+        have one column for all.
+        """
+        return np.take_along_axis(quantiles[:, None, :], order, axis=0)
 
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
     spread = [
@@ -167,14 +179,18 @@ def of_parts(
         for sd, item in zip(seed_sd, item_errors, strict=True)
     ]
     errors, freedom = np.array(spread).T
+    # Quantiles of t take longer than all else, and are the same in every order
+    chances = ((np.arange(DRAWS) + 0.5) / DRAWS)[:, None]
+    of_items = ndtri(chances)
+    of_seeds = stdtrit(freedom if same_items else max(len(table) - 1, 1), chances)
     items, ends = [], []
     for cells in (table.shape[1], 1):
-        chance = chances(cells)
-        items_move = ndtri(chance if same_items else chances(table.shape[1])) * item_errors
+        order = orders(cells)
+        items_move = drawn(of_items, order if same_items else orders(table.shape[1])) * item_errors
         if same_items:
-            both_move = stdtrit(freedom, chance) * errors
+            both_move = drawn(of_seeds, order) * errors
         else:
-            seeds_move = stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
+            seeds_move = drawn(of_seeds, order) * seed_sd / sqrt(len(table))
             both_move = items_move + seeds_move
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
