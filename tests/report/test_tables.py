@@ -14,7 +14,15 @@ from repro import paths
 from repro.methods import END_TO_END as END
 from repro.methods import STEP_1, STEP_2
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.tables import comparison, join_kinds, paper_values, show, side_by_side, to_myst
+from repro.report.tables import (
+    NO_BREAK,
+    comparison,
+    join_kinds,
+    paper_values,
+    show,
+    side_by_side,
+    to_myst,
+)
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -108,7 +116,7 @@ def test_a_column_of_numbers_is_aligned_to_its_last_word_and_a_column_of_words_i
     sentence = "measured on no more than a few of these texts"
     table = pd.DataFrame(
         {
-            "form": ["vector", "halfvec", "bit"],
+            "form": ["vector", "halfvec (not all)", "bit"],
             "kept": ["all", "98.20 [97.10, 99.00]", "–"],
             "bound": ["1.70, ≥ 0.74", "−1.24, up to ±2.39", "3e-05"],
             "why": [sentence, "2", "not seen here"],
@@ -117,6 +125,7 @@ def test_a_column_of_numbers_is_aligned_to_its_last_word_and_a_column_of_words_i
     shown = show(table).html
     assert '<th class="number">kept</th>' in shown and "<th>form</th>" in shown
     assert '<td class="number words">all</td>' in shown and "<td>vector</td>" in shown
+    assert f"<td>halfvec (not{NO_BREAK}all)</td>" in shown, "a short bracket breaks nowhere"
     assert '<td class="number">1.70, <span>≥ 0.74</span></td>' in shown
     assert '<td class="number">−1.24, <span>up to ±2.39</span></td>' in shown
     assert '<td class="number">3e−05</td>' in shown

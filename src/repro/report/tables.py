@@ -123,6 +123,8 @@ has.
 RIGHT = ' class="number"'
 BESIDE_NUMBERS = ' class="number words"'  # A few words in a column of numbers, such as "all"
 OF_DATASETS = ("dataset", "task")  # Columns that name datasets
+NO_BREAK = "\N{NO-BREAK SPACE}"
+BRACKET = re.compile(r"\([^()]{1,16}\)")  # Short enough to stay on one line
 PROSE = 40  # Characters from which a cell is read as a sentence and given room
 
 
@@ -292,7 +294,9 @@ def _cell(column: Any, value: Any, digits: int) -> str:
     if isinstance(value, int | float) or NUMBER.fullmatch(text):
         whole = INTERVAL.sub(r"<span>\g<0></span>", text.replace("-", "−"))
         return f"<td{RIGHT}>{whole}</td>"
-    return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
+    if len(text) > PROSE:
+        return f'<td class="prose">{text}</td>'
+    return f"<td>{BRACKET.sub(lambda said: said[0].replace(' ', NO_BREAK), text)}</td>"
 
 
 def _aligned(cell: str, of_numbers: bool) -> str:
