@@ -18,6 +18,7 @@ The bibliography is a list: its entries say so, or what reads the page aloud wou
 empty list. Folds are announced by the words on them.
 """
 
+import re
 from html import escape
 from typing import Any
 
@@ -30,6 +31,9 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
+APPLIED = re.compile(r"<mo>&ApplyFunction;</mo>(?!\s*<mo[^>]*>[(\[{|‖])")
+"""A function before what has no bracket: browsers write `ln n` as one word."""
+WITH_A_SPACE = '<mo rspace="0.17em">&ApplyFunction;</mo>'
 
 
 def _mathml(source: str, node: nodes.Element, *, block: bool) -> str:
@@ -39,7 +43,7 @@ def _mathml(source: str, node: nodes.Element, *, block: bool) -> str:
     if block and "\\\\" in source and "\\begin{" not in source:
         source = f"\\begin{{aligned}}{source}\\end{{aligned}}"
     try:
-        return str(tex2mathml(source, as_block=block))
+        return APPLIED.sub(WITH_A_SPACE, str(tex2mathml(source, as_block=block)))
     except MathError as error:
         LOGGER.warning(
             "formula cannot be converted to MathML (%s): %s",

@@ -20,6 +20,16 @@ def test_a_formula_that_cannot_be_converted_is_shown_as_typed_and_is_no_markup(m
     )
 
 
+def test_a_function_stands_apart_from_what_it_is_applied_to_unless_a_bracket_does(monkeypatch):
+    monkeypatch.syspath_prepend(project_root() / "book" / "_ext")
+    import offline
+
+    apart, bracketed = (
+        offline._mathml(source, nodes.math(), block=False) for source in (r"2\ln n", r"\ln(n)")
+    )
+    assert '<mo rspace="0.17em">&ApplyFunction;</mo>' in apart and "rspace" not in bracketed
+
+
 def test_formulas_beside_each_other_may_stand_below_each_other(monkeypatch):
     monkeypatch.syspath_prepend(project_root() / "book" / "_ext")
     import offline
