@@ -119,6 +119,7 @@ def test_a_column_of_numbers_is_aligned_to_its_last_word_and_a_column_of_words_i
             "form": ["vector", "halfvec (not all)", "bit"],
             "kept": ["all", "98.20 [97.10, 99.00]", "–"],
             "bound": ["1.70, ≥ 0.74", "−1.24, up to ±2.39", "3e-05"],
+            "size": ["0.61 GB", "0.31 GB", "–"],
             "why": [sentence, "2", "not seen here"],
         }
     )
@@ -129,6 +130,7 @@ def test_a_column_of_numbers_is_aligned_to_its_last_word_and_a_column_of_words_i
     assert '<td class="number">1.70, <span>≥ 0.74</span></td>' in shown
     assert '<td class="number">−1.24, <span>up to ±2.39</span></td>' in shown
     assert '<td class="number">3e−05</td>' in shown
+    assert '<td class="number">0.61 GB</td>' in shown
     assert f'<td class="prose">{sentence}</td>' in shown and "<td><span" in shown
 
 

@@ -112,9 +112,12 @@ def side_by_side(
 
 MISSING = "–"
 BOUND = r"(?:[≤≥] |up to ±)[-−]?[\d.]+"
-NUMBER = re.compile(rf"–|[-−]?[\d.,]+(e-\d+|, {BOUND})?( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
-"""What reads as a number: with its bound, spread, interval or seeds, but not as the start of a
-sentence.
+UNIT = " (?:GB|%|s|ms)"
+NUMBER = re.compile(
+    rf"–|[-−]?[\d.,]+(e-\d+|, {BOUND}|{UNIT})?( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?"
+)
+"""What reads as a number: with its bound, unit, spread, interval or seeds, but not as the start of
+a sentence.
 """
 INTERVAL = re.compile(rf"{BOUND}|± [\d.]+|\[[^]]*\]|\(\d+ seeds?\)")
 """What stands beside a number, on one line: its bound, its spread, its interval, how many seeds it
