@@ -150,7 +150,8 @@ def ends_of(interval: re.Match[str]) -> tuple[float, float]:
 def main(names: list[str]) -> int:
     """Print what was measured of all pages, or of those named; 1 if one is broken."""
     html = project_root() / "_build" / "html"
-    pages = sorted([html / "index.html", *html.glob("book/*.html"), *html.glob("notebooks/*.html")])
+    places = ("sheet*.html", "book/*.html", "notebooks/*.html")
+    pages = sorted([html / "index.html", *(page for place in places for page in html.glob(place))])
     if not (
         pages := [page for page in pages if page.is_file() and (not names or page.stem in names)]
     ):

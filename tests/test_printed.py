@@ -14,6 +14,7 @@ from repro.paths import project_root
 from repro.printed import (
     NETWORKS,
     OF_SYSTEMS,
+    PROFILE,
     completed,
     cost_of,
     cost_table,
@@ -22,6 +23,7 @@ from repro.printed import (
     printed_run,
     printed_runs,
     seconds_of,
+    small_run,
     told_before,
 )
 from repro.report.page import Page
@@ -234,6 +236,24 @@ def test_the_map_of_ese_shows_the_whole_test_set_as_its_caption_says():
 
 def test_the_table_of_what_the_papers_take_is_the_books():
     assert cost_table() in (project_root() / "book" / "reproduce.md").read_text(encoding="utf-8")
+
+
+def test_a_page_that_prints_what_needs_a_gpu_says_beside_it_what_two_cores_do():
+    command = f"--profile {PROFILE}"
+    told = []
+    for page in sorted((project_root() / "notebooks").glob("*.md")):
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for line in filter(lambda line: command in line, lines):
+            assert line.endswith(small_run(page.stem)), page.stem
+            told.append(small_run(page.stem))
+    assert len(told) == 7
+    # What the page on reproducing says of them: a minute, the longest two
+    *others, longest = sorted(int(small.split()[-5]) for small in told)
+    assert others[-1] <= 60 < longest <= 120
+    elsewhere = [*(project_root() / "book").rglob("*.md"), project_root() / "README.md"]
+    printing = [page.name for page in elsewhere if command in page.read_text(encoding="utf-8")]
+    assert printing == ["reproduce.md"]
+    assert small_run("PAGE") in (project_root() / "book" / "reproduce.md").read_text("utf-8")
 
 
 def test_hours_memory_and_disk_follow_from_shapes_and_one_timed_run():

@@ -30,6 +30,8 @@ PICTURE = re.compile(r'(<picture [^>]*>)(\s*<img [^>]*?src="([^"]+)")')
 PHONE = "(max-width: 600px)"
 WRITTEN = re.compile(r'<table class="(?:[^"]* )?table\b.*?</table>', re.DOTALL)
 """A table that is written on a page, in place of being computed there."""
+WITHIN = re.compile(r'<div class="table-box">.*?</table>', re.DOTALL)
+"""A computed table with other things around it."""
 ALT = re.compile(r'<img class="drawing" alt="([^"]*)"')
 TOLD = re.compile(r'class="chart-still" data-caption="([^"]+)"')
 
@@ -124,7 +126,7 @@ def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, s
 def arrange(app: Sphinx, doctree: nodes.document) -> None:
     """Caption, number and fold."""
     fold_tables(doctree)
-    lead_to_meanings(doctree)
+    arrange_claims(doctree)
     for block in list(doctree.findall(nodes.literal_block)):
         lines = block.astext().strip().splitlines()
         if "stream" in block["classes"] and len(lines) > OPEN_LINES and not hidden(block):
@@ -149,10 +151,13 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
         lift(doctree, max(shown, key=lambda each: each[1])[0])
 
 
-def lead_to_meanings(doctree: nodes.document) -> None:
-    """Put below every list of claims a line that leads to what its intervals and verdicts mean."""
+def arrange_claims(doctree: nodes.document) -> None:
+    """Put below every list of claims a line that leads to what its intervals and verdicts mean; the
+    cells of its tables name their columns.
+    """
     for raw in list(doctree.findall(nodes.raw)):
         if raw.astext().startswith('<div class="claims">'):
+            raw[:] = [nodes.Text(WITHIN.sub(lambda table: labelled(table[0]), raw.astext()))]
             words, page = "How to read intervals and verdicts", "../book/reading.html#intervals"
             line = nodes.paragraph("", "", nodes.reference("", words, refuri=page, internal=True))
             line["classes"].append("verdict-legend")

@@ -8,9 +8,13 @@ first sentence that is too long for a slide is warned of. Of a figure of several
 shows the one that the figure's file holds for it, its view `slide`; a file that holds none is
 warned of. A page that comes with a question has a slide before its own that only asks. Figures are
 inside the file, so that it can be sent and shown without a network.
+
+Nothing is warned of a page that the build was told to leave (`repro book --only`): its slide is of
+what an earlier build made of it, or of what it says before it is executed.
 """
 
 import base64
+import os
 import re
 from html import escape
 from pathlib import Path
@@ -23,6 +27,7 @@ LOGGER = getLogger(__name__)
 OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
 MOST_WORDS = 25  # on a slide, as whole sentences
 EXHIBIT = re.compile(r"((?:Figure|Table)s? \d+(?: and \d+)?): ")
+SKIPPED = "REPRO_SKIPPED"  # Where a build names, line by line, the pages that it left as they were
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 FOR_SLIDES = re.compile(rb'<svg id="of-slide" x="\d+"([^>]*)>(.*?)<view id="slide"', re.DOTALL)
 PANEL = re.compile(rb'<g id="(?:slide-)?axes_\d+"')
@@ -109,14 +114,21 @@ def question(asked: str, number: int) -> str:
     return f'<section id="question-{number}" class="asks"><p>{escape(asked)}</p></section>'
 
 
+def warn(name: str, fault: str) -> None:
+    """Tell a fault of a page's slide, if the build brought the page up to date."""
+    if name not in os.environ.get(SKIPPED, "").splitlines():
+        LOGGER.warning(f"the slide of {name} has {fault}")
+
+
 def one_panel(drawn: bytes, name: str) -> bytes:
     """What a slide shows of a figure's file: its view of one panel, if it has one, else all."""
     held = FOR_SLIDES.search(drawn)
     shown = ALONE % held.groups() if held else drawn
     if (panels := len(PANEL.findall(shown))) > 1:
-        LOGGER.warning(
-            f"the slide of {name} has {panels} panels: give its figure the one that bears out the "
-            "page's first sentence, with `on_slides`"
+        warn(
+            name,
+            f"{panels} panels: give its figure the one that bears out the page's first sentence, "
+            "with `on_slides`",
         )
     return shown
 
@@ -134,9 +146,9 @@ def slide(page: Path, name: str, number: int, count: int) -> str:
     said, image = (next(iter(tags[kind]), None) for kind in ("p", "img"))
     text, notes = said_and_noted(words(said))
     if length(text) > MOST_WORDS:
-        LOGGER.warning(
-            f"the slide of {name} has {length(text)} words, more than {MOST_WORDS}: shorten the "
-            "page's first sentence"
+        warn(
+            name,
+            f"{length(text)} words, more than {MOST_WORDS}: shorten the page's first sentence",
         )
     drawn = shape = ""
     if image:

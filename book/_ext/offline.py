@@ -2,7 +2,9 @@
 wrong, mended.
 
 Formulas: the usual renderer loads MathJax from a content network in the reader's browser. Here they
-become MathML while the book is built; every current browser draws MathML itself.
+become MathML while the book is built; every current browser draws MathML itself. None breaks it
+into lines: of several formulas on a line each may go to a line of its own, where a screen is
+narrow.
 
 Live cells: Jupyter Book always loads sphinx-thebe, which declares its remote script twice on each
 page, an error in the browser's console, and a style that is not there. The book has no live cells,
@@ -16,6 +18,7 @@ The bibliography is a list: its entries say so, or what reads the page aloud wou
 empty list. Folds are announced by the words on them.
 """
 
+import re
 from html import escape
 from typing import Any
 
@@ -28,15 +31,19 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
+APPLIED = re.compile(r"<mo>&ApplyFunction;</mo>(?!\s*<mo[^>]*>[(\[{|‖])")
+"""A function before what has no bracket: browsers write `ln n` as one word."""
+WITH_A_SPACE = '<mo rspace="0.17em">&ApplyFunction;</mo>'
 
 
-def _mathml(node: nodes.Element, *, block: bool) -> str:
-    """Convert one formula; one that cannot be converted is shown as written and reported."""
-    source = node.astext()
+def _mathml(source: str, node: nodes.Element, *, block: bool) -> str:
+    """Convert one formula of a node; one that cannot be converted is shown as written and
+    reported.
+    """
     if block and "\\\\" in source and "\\begin{" not in source:
         source = f"\\begin{{aligned}}{source}\\end{{aligned}}"
     try:
-        return str(tex2mathml(source, as_block=block))
+        return APPLIED.sub(WITH_A_SPACE, str(tex2mathml(source, as_block=block)))
     except MathError as error:
         LOGGER.warning(
             "formula cannot be converted to MathML (%s): %s",
@@ -49,8 +56,16 @@ def _mathml(node: nodes.Element, *, block: bool) -> str:
 
 def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
     """Write an inline formula."""
-    self.body.append(_mathml(node, block=False))
+    self.body.append(_mathml(node.astext(), node, block=False))
     raise nodes.SkipNode
+
+
+def formulas_of(source: str) -> list[str]:
+    """The formulas that stand beside each other, parted by the widest space; lines that the source
+    breaks itself are one.
+    """
+    whole = "\\\\" in source or "\\begin{" in source
+    return [source] if whole else source.split("\\qquad")
 
 
 def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
@@ -60,7 +75,9 @@ def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
         self.body.append(f'<span class="eqno">({node["number"]})')
         self.add_permalink_ref(node, "Permalink to this equation")
         self.body.append("</span>")
-    self.body.append(_mathml(node, block=True) + "</div>\n")
+    parts = [_mathml(part, node, block=True) for part in formulas_of(node.astext())]
+    drawn = parts[0] if len(parts) == 1 else f'<div class="formulas">{"".join(parts)}</div>'
+    self.body.append(f"{drawn}</div>\n")
     raise nodes.SkipNode
 
 

@@ -167,6 +167,15 @@ def gated() -> list[str]:
     return list(_records()["gated"])
 
 
+def small_run(page: str) -> str:
+    """How a page runs on what every copy of the project has, in a sentence in Markdown; with what
+    that takes, where it was measured.
+    """
+    seconds = _records()["small"].get(page)
+    takes = f", {seconds} seconds of one core" if seconds else ""
+    return f"Small, on generated sentences, two cores and no network: `repro run {page}`{takes}."
+
+
 # What it takes
 
 

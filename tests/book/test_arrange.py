@@ -58,7 +58,11 @@ def test_a_figure_of_many_panels_becomes_a_picture_with_a_view_for_phones(tmp_pa
 
 def test_a_list_of_claims_leads_to_what_its_words_mean_and_a_table_does_not(tmp_path):
     document = new_document("notebooks/toy")
-    claims = nodes.raw("", '<div class="claims"><p>one</p></div>', format="html")
+    heads = "".join(f"<th>{name}</th>" for name in ("verdict", "numbers", "value", "unit"))
+    cells = "<tr><td>up</td><td>live</td><td>1</td><td>points</td></tr>"
+    measured = f'<div class="table-box"><table><tr>{heads}</tr>{cells}</table></div>'
+    html = f'<div class="claims"><p>one</p>{measured}<p>two</p>{measured}</div>'
+    claims = nodes.raw("", html, format="html")
     rows = "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"
     table = nodes.raw("", f'<div class="table-box">{rows}</div>', format="html")
     document += [nodes.container("", claims), nodes.container("", table)]
@@ -68,6 +72,8 @@ def test_a_list_of_claims_leads_to_what_its_words_mean_and_a_table_does_not(tmp_
     assert link["refuri"] == "../book/reading.html#intervals"
     assert link.parent.parent is claims.parent
     assert link.parent.parent.index(link.parent) == 1
+    assert claims.astext().count('<td data-label="value">1</td>') == 2
+    assert claims.astext().count('<div class="table-box stacks">') == 2
     reading = project_root() / "book" / "reading.md"
     assert "\n## Intervals\n" in reading.read_text(encoding="utf-8")
 

@@ -383,6 +383,20 @@ def test_what_all_pages_look_like_is_rendered_though_no_page_has_changed(toy, mo
     assert renders == [True]
 
 
+def test_a_rendering_is_told_which_pages_are_not_up_to_date(toy, monkeypatch):
+    told, render = [], site.render
+
+    def noted(tree, ledger, *, fresh):
+        told.append(os.environ[builder.SKIPPED].splitlines())
+        return render(tree, ledger, fresh=fresh)
+
+    monkeypatch.setattr(site, "render", noted)
+    toy.build(only=["plain"])
+    toy.build()
+    assert told == [["notebooks/sized", "book/scorecard"], []]
+    assert builder.SKIPPED not in os.environ
+
+
 def stopped(*arguments, **options):
     raise Killed
 

@@ -2,6 +2,7 @@ import re
 from base64 import b64decode
 from xml.etree.ElementTree import fromstring
 
+from repro.book import builder
 from repro.paths import project_root
 from repro.report.figures import new_figure
 
@@ -91,3 +92,24 @@ def test_a_slide_shows_the_one_panel_that_its_figure_holds_for_it(write, tmp_pat
     assert [group.get("id") for group in shown.iter() if "axes" in group.get("id", "")] == [
         "slide-axes_1"
     ]
+
+
+def test_nothing_is_warned_of_a_page_that_the_build_left_as_it_was(write, tmp_path, monkeypatch):
+    """Of the pages that `--only` does not name, an old figure or no figure is there."""
+    monkeypatch.syspath_prepend(project_root() / "book" / "_ext")
+    import deck
+
+    warned = []
+    monkeypatch.setattr(deck.LOGGER, "warning", warned.append)
+    panels, _ = new_figure(1, 2, height=5.0)
+    write("a.svg", panels.svg())
+    names = ["notebooks/left", "notebooks/left_too", "notebooks/made"]
+    for name in names:
+        write(f"{name}.html", PAGE.replace("First", " ".join(["word"] * 30)))
+    monkeypatch.setenv(builder.SKIPPED, "\n".join(names[:2]))
+    deck.write(tmp_path, names, "Title")
+    assert [said.split()[3] for said in warned] == ["notebooks/made"] * 2
+    assert (tmp_path / "deck.html").read_text().count("<section") == 3
+    monkeypatch.delenv(builder.SKIPPED)
+    deck.write(tmp_path, names, "Title")
+    assert len(warned) == 8

@@ -191,3 +191,30 @@ def test_whiskers_end_where_intervals_do_and_what_is_printed_is_hollow():
 def test_whiskers_of_no_number_say_so():
     empty = whiskers(gains().assign(value=np.nan), line="network", xlabel="gain")
     assert "no row has a value" in empty.alt
+
+
+@pytest.mark.parametrize("count", [3, 5, 7])
+@pytest.mark.parametrize("draw", ["curves", "whiskers"])
+def test_a_last_row_that_is_not_full_stands_in_the_middle_and_no_panel_loses_its_numbers(
+    draw,
+    count,
+):
+    shown = frame(("recorded",), [f"set {i}" for i in range(count)])
+    shown = shown.assign(name=[f"a method with a long name, {dim}" for dim in shown["dim"]])
+    if draw == "curves":
+        figure, abreast = curves(shown, color="method", panel="dataset"), 2 if count < 5 else 3
+    else:
+        ends = shown.assign(low=shown["value"] - 0.1, high=shown["value"] + 0.1)
+        figure = whiskers(ends, line="name", panel="dataset", xlabel="points", share=True)
+        abreast = 2
+    drawn = figure.svg().count('<g id="axes_')
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    places = [axes.get_position() for axes in panels]
+    assert drawn == len(panels) == count
+    assert np.ptp([place.width for place in places]) < 1e-6
+    last = places[abreast * ((count - 1) // abreast) :]
+    assert 0 < len(last) < abreast
+    left, right = last[0].x0 - places[0].x0, places[abreast - 1].x1 - last[-1].x1
+    assert left == pytest.approx(right) and left > 0.05
+    without_one_below = panels[max(0, count - len(last) - abreast) :]
+    assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in without_one_below)

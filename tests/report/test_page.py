@@ -137,7 +137,8 @@ def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
         experiment="x",
         data_source="local",
     )
-    assert "-p dims" in page.badges(rows, rows).html
+    shown = page.badges(rows, rows).html
+    assert "-p dims" in shown and "no network: <code>repro run name</code>.</p>" in shown
 
 
 def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_else():

@@ -14,7 +14,15 @@ from repro import paths
 from repro.methods import END_TO_END as END
 from repro.methods import STEP_1, STEP_2
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.tables import comparison, join_kinds, paper_values, show, side_by_side, to_myst
+from repro.report.tables import (
+    NO_BREAK,
+    comparison,
+    join_kinds,
+    paper_values,
+    show,
+    side_by_side,
+    to_myst,
+)
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -102,6 +110,28 @@ def test_a_table_calls_datasets_as_the_documents_do_and_breaks_no_interval():
     assert "<td>STS-B</td>" in shown.html and "| STS-B | 1.20 [0.30, 2.10] |" in shown.markdown
     assert "SICK-R" in shown.html and "stsb" not in shown.html and "None" not in shown.html
     assert '<td class="number">1.20 <span>[0.30, 2.10]</span></td>' in shown.html
+
+
+def test_a_column_of_numbers_is_aligned_to_its_last_word_and_a_column_of_words_is_not():
+    sentence = "measured on no more than a few of these texts"
+    table = pd.DataFrame(
+        {
+            "form": ["vector", "halfvec (not all)", "bit"],
+            "kept": ["all", "98.20 [97.10, 99.00]", "–"],
+            "bound": ["1.70, ≥ 0.74", "−1.24, up to ±2.39", "3e-05"],
+            "size": ["0.61 GB", "0.31 GB", "–"],
+            "why": [sentence, "2", "not seen here"],
+        }
+    )
+    shown = show(table).html
+    assert '<th class="number">kept</th>' in shown and "<th>form</th>" in shown
+    assert '<td class="number words">all</td>' in shown and "<td>vector</td>" in shown
+    assert f"<td>halfvec (not{NO_BREAK}all)</td>" in shown, "a short bracket breaks nowhere"
+    assert '<td class="number">1.70, <span>≥ 0.74</span></td>' in shown
+    assert '<td class="number">−1.24, <span>up to ±2.39</span></td>' in shown
+    assert '<td class="number">3e−05</td>' in shown
+    assert '<td class="number">0.61 GB</td>' in shown
+    assert f'<td class="prose">{sentence}</td>' in shown and "<td><span" in shown
 
 
 def test_a_figure_without_a_point_says_so_in_its_place():

@@ -31,6 +31,7 @@ LAST = "book/scorecard"  # Reads what the others computed, hence runs after them
 ALONE = "runs_alone"
 # Cause to execute a page again: what it left for the scorecard is lost or damaged
 VERDICTS = "its verdicts"
+SKIPPED = "REPRO_SKIPPED"  # Tells extensions, line by line, the pages that are not up to date
 PROFILE = "the profile"  # Cause for the pages that have such a parameter
 
 
@@ -138,7 +139,9 @@ def build(
             causes["a verdict of another page"] = run.digest_of_verdicts(judging_pages)
             update(LAST)
         gone = site.prune(run.tree, pages, carried, run.ledger)
-        complaints = _render(run, fresh=gone)
+        skipped = [name for name, page in done.items() if page.status == "skipped"]
+        with environment({SKIPPED: "\n".join(skipped)}):
+            complaints = _render(run, fresh=gone)
     order = tuple(done[name] for name in pages)
     return Book(
         build_folder / "html" / "index.html", order, tuple(complaints), time.monotonic() - started

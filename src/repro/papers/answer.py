@@ -15,7 +15,7 @@ from repro import paths
 from repro.evaluation.of_rows import over_runs
 from repro.methods import FULL_SIZE
 from repro.report.curves import curves
-from repro.report.tables import MISSING
+from repro.report.tables import MISSING, NO_BREAK
 from repro.results import recorded_rows
 from repro.writing import write_text
 
@@ -160,7 +160,7 @@ def needed(share_rows: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
             )
             how = "all" if dim == of_encoder["dim"].max() else reducer.split()[0]
             less = f" ({other.split()[0]} {measured})" if measured < dim else ""
-            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}"
+            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}".replace(" ", NO_BREAK)
         lines.append(line)
     return pd.DataFrame(lines)
 

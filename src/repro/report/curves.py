@@ -162,18 +162,16 @@ def _drawn(
     height = 1.0 + (1.8 if abreast > 1 else 2.4) * lines
     in_grid = chart.row is not None and abreast == len(across)
     by_row = share == "row" and not in_grid
-    figure, axes = new_figure(lines, abreast, height=height, sharey=False if by_row else share)
-    for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
+    sharey = False if by_row else share
+    figure, axes = new_figure(lines, abreast, height=height, panels=len(cells), sharey=sharey)
+    for i, (axis, cell) in enumerate(zip(axes, cells, strict=True)):
         _draw_panel(axis, chart, cell, width=WIDTH / abreast, in_grid=in_grid)
-        # Also above the gap that an odd number leaves
-        axis.set_xlabel(xlabel if i + abreast >= len(cells) else "")
+        axis.set_xlabel(xlabel if i // abreast == lines - 1 else "")
         if in_grid and i % abreast == 0:
             row_name = fill(str(cell[0]), 17)  # As much as a panel is high
             axis.set_ylabel(row_name, fontsize=SMALLEST)
         if by_row and i % len(across):
             axis.sharey(axes[i - 1])
-    for spare in axes[len(cells) :]:
-        spare.set_visible(False)
     handles = _handles_of(chart)
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
     wrapped = fill(ylabel, int(9 * figure.get_figheight()), break_on_hyphens=False)

@@ -80,6 +80,9 @@ class Drawing(Figure):
     narrow: "Drawing | None" = None
     # The panel that bears out the page's first sentence, where there are several; for slides
     slide: "Drawing | None" = None
+    # The panels of a last row that is not full, and those of a full one; none where all are full
+    last_row: Sequence[Axes] = ()
+    full_row: Sequence[Axes] = ()
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text.
@@ -92,6 +95,7 @@ class Drawing(Figure):
             if (engine := self.get_layout_engine()) is not None:
                 engine.execute(self)
                 self.set_layout_engine("none")
+                self._centre_last_row()
             self.patch.set(facecolor="none", edgecolor="none")
             # A date or a version in the file would make every build differ from the last.
             metadata: dict[str, str | None] = {"Date": None, "Creator": None}
@@ -104,6 +108,17 @@ class Drawing(Figure):
         for place, (name, view) in enumerate(((NARROW, self.narrow), (SLIDE, self.slide)), 1):
             drawn = with_view(drawn, view.svg(), name, place * BESIDE) if view else drawn
         return drawn
+
+    def _centre_last_row(self) -> None:
+        """Move the panels of a short last row to the middle of the row above, once all have their
+        size.
+        """
+        if not self.last_row:
+            return
+        full, short = (_middle(row) for row in (self.full_row, self.last_row))
+        for axis in self.last_row:
+            place = axis.get_position()
+            axis.set_position(place.translated(full - short, 0.0).bounds)
 
     def sees(self, caption: str) -> "Drawing":
         """This figure with a caption that says what to see in it."""
@@ -125,6 +140,11 @@ class Drawing(Figure):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.blank._repr_mimebundle_() if self.blank else {"image/svg+xml": self.svg()}
+
+
+def _middle(row: Sequence[Axes]) -> float:
+    """Half way between the left edge of a row's first panel and the right edge of its last."""
+    return float(row[0].get_position().x0 + row[-1].get_position().x1) / 2
 
 
 def with_view(svg: str, other: str, name: str, left: int) -> str:
@@ -168,13 +188,26 @@ def new_figure(
     columns: int = 1,
     *,
     height: float = 3.6,
+    panels: int | None = None,
     **subplots: Any,
 ) -> tuple[Drawing, list[Axes]]:
     """An empty figure of the book's width and so many inches of height, and its axes, row by
     row.
+
+    Fewer `panels` than the grid has places leave its last row short: it stands in the middle.
     """
     figure = Drawing(figsize=(WIDTH, height), layout="constrained")
-    return figure, list(figure.subplots(rows, columns, squeeze=False, **subplots).ravel())
+    axes = list(figure.subplots(rows, columns, squeeze=False, **subplots).ravel())
+    if panels is None or panels == len(axes):
+        return figure, axes
+    for spare in axes[panels:]:
+        spare.set_visible(False)
+    shown = axes[:panels]
+    # No panel stands straight below one of the last two rows that would have its numbers
+    for axis in shown[max(0, columns * (rows - 2)) :]:
+        axis.tick_params(labelbottom=True)
+    figure.last_row, figure.full_row = axes[columns * (rows - 1) : panels], axes[:columns]
+    return figure, shown
 
 
 def look(position: int) -> dict[str, Any]:

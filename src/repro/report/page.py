@@ -3,6 +3,7 @@ verdicts, recording.
 """
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +20,7 @@ from repro import data
 from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
-from repro.printed import told_before
+from repro.printed import small_run, told_before
 from repro.report.claims import places_of
 from repro.report.speakers import full_size_scores, nearness
 from repro.report.tables import Shown, pill
@@ -165,9 +166,8 @@ class Page:
 
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
-        return _together(
-            [badge(live), badge(self.recorded if recorded is None else recorded, "recorded")]
-        )
+        recorded = self.recorded if recorded is None else recorded
+        return _together([badge(live, small=small_run(self.name)), badge(recorded, "recorded")])
 
     def close(
         self,
@@ -222,17 +222,18 @@ SOURCES = {
     "hub": "the real benchmarks, downloaded",
 }
 """Data sources, for the reader."""
+CODE, CODE_HTML = re.compile("`([^`]*)`"), r"<code>\1</code>"
 SAID = {"data_source": "data", "backbone": "backbone", "n_train": "training sentences"}
 SAID |= {name: name for name in ("seed", "profile", "hardware", "commit")}
 """Columns that say where numbers come from, for the reader."""
 
 
-def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
+def badge(rows: pd.DataFrame, kind: str = "live", *, small: str = "") -> Shown:
     """Where the live (or recorded) numbers of a page come from: data source first, in a colour of
     its own.
 
     A second line says which networks stand where the paper had which, and what they are worth at
-    full size.
+    full size. `small` says how the page runs on two cores, in Markdown.
     """
     if rows.empty:
         none = (
@@ -255,7 +256,8 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
         f'<span class="source-badge source-{escape(source)}">data: '
         f"{escape(source)}</span> {escape(of_whom)}</summary>"
         f"<p>{columns}</p>"
-        f"{again and f'<p>Run it again:</p><pre>{escape(again)}</pre>'}</details>"
+        f"{again and f'<p>Run it again:</p><pre>{escape(again)}</pre>'}"
+        f"{small and f'<p>{CODE.sub(CODE_HTML, escape(small))}</p>'}</details>"
     )
     plain = "; ".join(f"{SAID[name]} {value}" for name, value in origin.items())
     return Shown(

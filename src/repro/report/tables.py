@@ -111,13 +111,23 @@ def side_by_side(
 
 
 MISSING = "–"
-NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
-"""What reads as a number: with its spread, interval or seeds, but not as the start of a sentence.
+BOUND = r"(?:[≤≥] |up to ±)[-−]?[\d.]+"
+UNIT = " (?:GB|%|s|ms)"
+NUMBER = re.compile(
+    rf"–|[-−]?[\d.,]+(e-\d+|, {BOUND}|{UNIT})?( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?"
+)
+"""What reads as a number: with its bound, unit, spread, interval or seeds, but not as the start of
+a sentence.
 """
-INTERVAL = re.compile(r"± [\d.]+|\[[^]]*\]|\(\d+ seeds?\)")
-"""What stands beside a number, on one line: its spread, its interval, how many seeds it has."""
+INTERVAL = re.compile(rf"{BOUND}|± [\d.]+|\[[^]]*\]|\(\d+ seeds?\)")
+"""What stands beside a number, on one line: its bound, its spread, its interval, how many seeds it
+has.
+"""
 RIGHT = ' class="number"'
+BESIDE_NUMBERS = ' class="number words"'  # A few words in a column of numbers, such as "all"
 OF_DATASETS = ("dataset", "task")  # Columns that name datasets
+NO_BREAK = "\N{NO-BREAK SPACE}"
+BRACKET = re.compile(r"\([^()]{1,16}\)")  # Short enough to stay on one line
 PROSE = 40  # Characters from which a cell is read as a sentence and given room
 
 
@@ -252,6 +262,7 @@ def show(
     head = "".join(
         f"<th{RIGHT * n}>{pill(c, t)}</th>" for c, t, n in zip(frame, titles, right, strict=True)
     )
+    rows = [[_aligned(cell, n) for cell, n in zip(row, right, strict=True)] for row in rows]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     table = f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -286,7 +297,16 @@ def _cell(column: Any, value: Any, digits: int) -> str:
     if isinstance(value, int | float) or NUMBER.fullmatch(text):
         whole = INTERVAL.sub(r"<span>\g<0></span>", text.replace("-", "−"))
         return f"<td{RIGHT}>{whole}</td>"
-    return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
+    if len(text) > PROSE:
+        return f'<td class="prose">{text}</td>'
+    return f"<td>{BRACKET.sub(lambda said: said[0].replace(' ', NO_BREAK), text)}</td>"
+
+
+def _aligned(cell: str, of_numbers: bool) -> str:
+    """A cell that stands as the others of its column do; a sentence and a pill stay at the left."""
+    if of_numbers and cell.startswith("<td>") and not cell.startswith("<td><span"):
+        return cell.replace("<td>", f"<td{BESIDE_NUMBERS}>", 1)
+    return cell
 
 
 def pill(column: Any, title: str) -> str:

@@ -64,8 +64,9 @@ def whiskers(
     abreast = min(2, len(panels))
     deep = ceil(len(panels) / abreast)
     height = 0.7 + deep * (0.7 + (0.2 + 0.14 * len(series)) * len(lines))
-    figure, axes = new_figure(deep, abreast, height=height, sharex=share, sharey=True)
-    for axis, title in zip(axes, panels, strict=False):
+    count = len(panels)
+    figure, axes = new_figure(deep, abreast, height=height, panels=count, sharex=share, sharey=True)
+    for axis, title in zip(axes, panels, strict=True):
         of_panel = frame[frame[panel] == title] if panel else frame
         by_series = dict.fromkeys(series, of_panel)
         if color:
@@ -74,12 +75,10 @@ def whiskers(
         axis.set_yticks(range(len(lines)), [str(name) for name in lines])
         axis.set_ylim(len(lines) - 0.5, -0.5)
         axis.set_title(str(title), loc="left", fontsize=SMALLEST)
-    for spare in axes[len(panels) :]:
-        spare.set_visible(False)
     handles = series_handles(series, title_of) if color else []
     if (frame["kind"] == "paper").any():
         handles.append(Line2D([], [], label="paper", **PRINTED))
-    _label(figure, axes[max(0, len(panels) - abreast) : len(panels)], xlabel, handles)
+    _label(figure, axes[(deep - 1) * abreast :], xlabel, handles)
     kinds = [kind for kind in KINDS if kind in set(frame["kind"])]
     figure.alt = _in_words(xlabel, lines, panels if panel else [], series if color else [], kinds)
     return figure
