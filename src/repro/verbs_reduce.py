@@ -17,8 +17,8 @@ import tyro
 from repro.reading import read_matrix
 from repro.terminal import Menu, say
 from repro.types import Array, InputError
-from repro.verb_outputs import is_embeddings, refuse_others
-from repro.writing import writable_file, write_matrix
+from repro.verb_outputs import refuse_others, replacing_own
+from repro.writing import writable_file
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # Of every reducer
@@ -54,7 +54,7 @@ def reduce(
     from repro.reducers import Truncate, make_reducer
 
     writable_file(output, input, *fit_on)
-    refuse_others(output, ".npy", is_embeddings)
+    refuse_others(output, ".npy")
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]
@@ -72,7 +72,8 @@ def reduce(
         Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
     clock.append(time.perf_counter())
     said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
-    write_matrix(output, Y)
+    with replacing_own(output) as partial, partial.open("wb") as file:
+        np.save(file, Y, allow_pickle=False)
     said += variance_kept(method, reducer)
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
