@@ -5,9 +5,7 @@ are read as its signature has them.
 import ast
 import contextlib
 import inspect
-import re
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +14,7 @@ import tyro
 
 from repro.reading import read_matrix
 from repro.terminal import Menu, say
-from repro.types import Array, InputError
+from repro.types import Array, InputError, told_as
 from repro.verb_outputs import refuse_others, replacing_own
 from repro.writing import writable_file
 
@@ -65,7 +63,7 @@ def reduce(
             )
     rows = np.concatenate(fitted) if fitted else X
     clock = [time.perf_counter()]
-    with options_in_errors():
+    with told_as(n_components=OPTIONS["n_components"]):
         if fitted:
             reducer.fit(rows)
             clock.append(time.perf_counter())
@@ -83,16 +81,6 @@ def reduce(
     if isinstance(reducer, Truncate) and dim < X.shape[1] and len(X) >= FEWEST:
         say(how_cutting_does(X))
     return 0
-
-
-@contextlib.contextmanager
-def options_in_errors() -> Iterator[None]:
-    """Let errors of a reducer, which has a name by scikit-learn's contract, name the option."""
-    try:
-        yield
-    except InputError as error:
-        said = re.sub(r"\bn_components\b", OPTIONS["n_components"], str(error))
-        raise InputError(said) from error
 
 
 def variance_kept(method: str, reducer: Any) -> str:

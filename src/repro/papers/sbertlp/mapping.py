@@ -225,7 +225,7 @@ def distinct_rows(X: Array) -> int:
 def out_of_reach(neighbors: Iterable[int], n: int) -> InputError:
     """What is said where so many sentences have none of these numbers of neighbours."""
     return InputError(
-        f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}"
+        f"neighbors is {[int(k) for k in neighbors]}: {n} distinct sentences allow at most {n - 1}"
     )
 
 
