@@ -584,7 +584,7 @@ def test_pretrain_overwrites_no_other_network_and_no_edited_file(
     other = repro(f"{line} --batch-size 32 --epochs 0.2", ends=2).err
     assert f"{output} holds a network of other settings: give another --output" in other
     edited = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
-    assert "README.md is none of ours, or was edited: nothing is overwritten" in edited
+    assert "README.md is none of ours, was edited or was left half done: nothing is" in edited
     monkeypatch.setenv("REPRO_HOME", str(tmp_path / "another store"))
     edited = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
     assert "README.md was edited: give another --output" in edited, "before hours of work"
