@@ -115,6 +115,14 @@ def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, system):
             out_of_reach()
 
 
+def test_dims_of_which_a_mapping_has_none_are_refused(tasks, system):
+    judged = sentences(tasks["sts12"]["test"])[:30]
+    mapped = map_texts(system.table, judged, judged, [5], 500)
+    assert mapping.within_reach([500, 29, 8], mapped[5]) == [29, 8]
+    with pytest.raises(InputError, match=r"dims is \[500\]: the sentences here allow at most 29"):
+        mapping.grid_scores(mapped, [500], lambda table, dims: dims)
+
+
 def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
     names, settings = ["sts12", "stsb", "sickr"], claims.STS_SETTINGS
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS}
