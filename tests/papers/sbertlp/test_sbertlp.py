@@ -115,6 +115,14 @@ def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, system):
             out_of_reach()
 
 
+def test_the_own_vote_is_told_of_sets_of_two_classes_alone():
+    told = on_page("sbertlp_table2_knn", "told_of_two")["told_of_two"]
+    said = told(np.array([80.0, 90.0]), np.array([81.0, 92.0]), np.array([70.0, 80.0]))
+    assert "by 1.5 points on average" in said and "is worth 11.5 points" in said
+    none = np.array([])
+    assert told(none, none, none).startswith("no set here has two classes")
+
+
 def test_dims_of_which_a_mapping_has_none_are_refused(tasks, system):
     judged = sentences(tasks["sts12"]["test"])[:30]
     mapped = map_texts(system.table, judged, judged, [5], 500)
