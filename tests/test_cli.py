@@ -20,8 +20,8 @@ from repro.cli import VERBS
 from repro.data import load
 from repro.models import SentenceEncoder
 from repro.models.backbone import Backbone
+from repro.reducers import make_reducer
 from repro.results import read_rows
-from repro.rows import make_rows
 from repro.terminal import QUIET
 from repro.types import InputError, unit_rows
 
@@ -422,48 +422,100 @@ def test_pretrain_writes_a_backbone_with_its_card(
     assert "model.safetensors has changed since it was written" in repro(encode, ends=2).err
 
 
-def test_a_file_of_somebody_elses_is_not_written_over(repro, write, tmp_path, sentences):
-    corpus, thesis = write("corpus.txt", *sentences), tmp_path / "thesis"
+@pytest.fixture
+def writers(write, tmp_path, sentences):
+    """Of each verb that writes one file, the line without that file's name."""
     np.save(tmp_path / "X.npy", np.eye(8, dtype=np.float32))
-    lines = {
-        "encode": f"encode --encoder repro-tiny --texts {corpus} --output {thesis}",
-        "reduce": f"reduce --method pca --dim 2 --input {tmp_path}/X.npy --output {thesis}",
-        "evaluate": f"evaluate --encoder repro-tiny --data stsb --task sts --rows {thesis}",
+    corpus = write("corpus.txt", *sentences)
+    return {
+        "encode": f"encode --encoder repro-tiny --texts {corpus} --output",
+        "reduce": f"reduce --method pca --dim 2 --input {tmp_path}/X.npy --output",
+        "evaluate": "evaluate --encoder repro-tiny --data stsb --task sts --rows",
     }
-    for line in lines.values():
-        thesis.write_text("Three years of work.")
-        assert f"{thesis} is there and holds something else" in repro(line, ends=2).err
-        assert thesis.read_text() == "Three years of work."
-    thesis.write_bytes(b"")
-    repro(lines["reduce"])
-    repro(lines["reduce"])  # Its own output may be made again
-    assert np.load(thesis).shape == (8, 2)
 
 
-@pytest.mark.parametrize("kind", ["labels", "counts", "many", "table", "recorded"])
-def test_a_file_of_the_same_form_that_holds_something_else_is_not_written_over(
-    kind, repro, write, tmp_path
-):
+VERBS_OF_A_FILE = ("encode", "reduce", "evaluate")
+
+
+@pytest.mark.parametrize("verb", VERBS_OF_A_FILE)
+def test_an_output_is_written_over_only_as_such_a_verb_wrote_it(verb, writers, repro, tmp_path):
     output = tmp_path / "output"
-    np.save(tmp_path / "X.npy", np.eye(8, dtype=np.float32))
-    others = {"labels": np.arange(6), "counts": np.eye(3), "many": np.zeros((2, 2, 2), np.float32)}
-    if kind in others:
-        with output.open("wb") as file:
-            np.save(file, others[kind])
-        lines = [
-            f"encode --encoder repro-tiny --texts {write('t.txt', 'A horse.')} --output {output}",
-            f"reduce --method pca --dim 2 --input {tmp_path}/X.npy --output {output}",
-        ]
-    else:
-        table = pd.DataFrame({"my": [1, 2]})
-        if kind == "recorded":
-            table = make_rows([{"value": 0.5}], experiment="wang_table1")
-        table.to_parquet(output)
-        lines = [f"evaluate --encoder repro-tiny --data stsb --rows {output}"]
-    before = output.read_bytes()
-    for line in lines:
-        assert f"{output} is there and holds something else" in repro(line, ends=2).err
-        assert output.read_bytes() == before
+    line = f"{writers[verb]} {output}"
+    output.write_bytes(b"")  # With nothing to lose
+    repro(line)
+    repro(line)  # Its own output may be made again
+    written = output.read_bytes()
+    (tmp_path / "link").symlink_to(output)
+    repro(f"{writers[verb]} {tmp_path}/link")
+    assert (tmp_path / "link").is_symlink() and not (tmp_path / "link.json").exists()
+    for edited in (written[:-1] + b"!", b"Three years of work."):
+        output.write_bytes(edited)
+        assert f"{output} is there, and has changed since" in repro(line, ends=2).err
+        assert output.read_bytes() == edited
+    output.unlink()
+    repro(line)
+    note = tmp_path / "output.json"
+    note.write_text(note.read_text().replace("was written", "was often written"))
+    assert f"{note} is there and is no note of ours" in repro(line, ends=2).err
+
+
+@pytest.mark.parametrize("verb", VERBS_OF_A_FILE)
+def test_an_output_of_the_same_form_that_no_note_proves_ours_is_not_written_over(
+    verb, writers, repro, tmp_path
+):
+    repro(f"{writers[verb]} {tmp_path}/made")
+    others = [tmp_path / "made", tmp_path / "X.npy", tmp_path / "corpus.txt"]
+    for number, other in enumerate(others):
+        output = tmp_path / f"theirs-{number}"
+        output.write_bytes(other.read_bytes())
+        said = repro(f"{writers[verb]} {output}", ends=2).err
+        assert f"{output} is there, and no note proves it ours" in said
+        assert output.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("content", ["{}", '{"kind": "output", "sha256": []}', "[1]", "Mine."])
+def test_a_file_by_the_name_of_an_outputs_note_is_left_as_it_is(content, writers, repro, tmp_path):
+    note = tmp_path / "Y.npy.json"
+    note.write_text(content)
+    said = repro(f"{writers['reduce']} {tmp_path}/Y.npy", ends=2).err
+    assert f"{note} is there and is no note of ours" in said
+    assert note.read_text() == content and not (tmp_path / "Y.npy").exists()
+
+
+def test_what_appears_at_an_outputs_name_in_the_meantime_stays(
+    writers, repro, tmp_path, monkeypatch
+):
+    output, theirs = tmp_path / "Y.npy", b"Three years of work."
+
+    def reducer(method, dim, **more):
+        output.write_bytes(theirs)
+        return make_reducer(method, dim, **more)
+
+    monkeypatch.setattr("repro.reducers.make_reducer", reducer)
+    said = repro(f"{writers['reduce']} {output}", ends=2).err
+    assert f"{output} is there, and no note proves it ours" in said
+    assert output.read_bytes() == theirs and not (tmp_path / "Y.npy.json").exists()
+
+
+def test_a_kill_between_an_output_and_its_note_leaves_one_that_may_be_made_again(
+    writers, repro, tmp_path, monkeypatch
+):
+    line, move = f"{writers['reduce']} {tmp_path}/Y.npy", os.replace
+    for stop in (0, 1, 2, 0, 1, 2):  # At a new file, then at one that is written anew
+        moved = []
+
+        def killed(source, target, moved=moved, stop=stop):
+            if len(moved) == stop:
+                raise KeyboardInterrupt
+            moved.append(target)
+            move(source, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr("repro.writing.os.replace", killed)
+            repro(line, ends=130)
+        assert len(moved) == stop
+        repro(line.replace("--dim 2", f"--dim {stop + 3}"))
+        assert np.load(tmp_path / "Y.npy").shape == (8, stop + 3)
 
 
 def test_texts_from_a_pipe_by_its_name_are_refused_as_such(repro, pipe, tmp_path):
@@ -532,7 +584,7 @@ def test_pretrain_overwrites_no_other_network_and_no_edited_file(
     other = repro(f"{line} --batch-size 32 --epochs 0.2", ends=2).err
     assert f"{output} holds a network of other settings: give another --output" in other
     edited = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
-    assert "README.md is none of ours, or was edited: nothing is overwritten" in edited
+    assert "README.md is none of ours, was edited or was left half done: nothing is" in edited
     monkeypatch.setenv("REPRO_HOME", str(tmp_path / "another store"))
     edited = repro(f"{line} --batch-size 64 --epochs 0.2", ends=2).err
     assert "README.md was edited: give another --output" in edited, "before hours of work"

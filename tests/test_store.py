@@ -446,7 +446,7 @@ def test_a_copy_is_written_over_an_earlier_one_alone(store, tmp_path):
         place = Path(shutil.copytree(copy, tmp_path / f"edited {edited}"))
         put(place, edited)
         before = tree(place)
-        said = r"file.txt is none of ours, or was edited: nothing is overwritten"
+        said = r"file.txt is none of ours, was edited or was left half done: nothing is"
         with pytest.raises(InputError, match=said):
             copy_folder(first, place)
         assert tree(place) == before

@@ -330,7 +330,7 @@ LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
         (lambda: theory.expected_info_nce(8, "0.05"), "temperature is 0.05: expected a number"),
         (lambda: theory.predicted_similarity(np.eye(4), 2), "dims is 2: expected a list"),
         (lambda: expected_info_nce(8, 0.0), "temperature is 0.0"),
-        (lambda: expected_info_nce(8, 0.05, 1), "batch is 1"),
+        (lambda: expected_info_nce(8, 0.05, 1), "a batch of 1: expected"),
         (lambda: expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),
     ],
 )

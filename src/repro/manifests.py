@@ -20,6 +20,9 @@ from repro.writing import mode_at, replacing, write_text
 MANIFEST = "manifest.json"
 SETTLED = 2_000_000_000
 """Nanoseconds after which another change of a file has another time on every file system."""
+WAY_OUT = (
+    "nothing is overwritten, give another folder, or empty this one if what wrote there was stopped"
+)
 
 
 def sha256(path: Path) -> str:
@@ -149,8 +152,9 @@ def _differing(source: Path, target: Path) -> list[str]:
         if content == sha256(source / name):
             continue
         if content != written.get(name):
-            way_out = "nothing is overwritten, give another output"
-            raise InputError(f"{there} is none of ours, or was edited: {way_out}")
+            raise InputError(
+                f"{there} is none of ours, was edited or was left half done: {WAY_OUT}"
+            )
         differing.append(name)
     return differing
 

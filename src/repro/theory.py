@@ -151,7 +151,7 @@ def _check(temperature: float, batch: int | None, positive_cosine: float) -> Non
     is_count = isinstance(batch, int | np.integer) and not isinstance(batch, bool)
     if batch is not None and not (is_count and batch >= 2):
         raise InputError(
-            f"batch is {batch!r}: expected a whole number of at least 2, or None for the limit"
+            f"a batch of {batch!r}: expected a whole number of at least 2, or None for the limit"
         )
     if not (is_number(positive_cosine) and -1 <= positive_cosine <= 1):
         raise InputError(f"positive_cosine is {positive_cosine}: expected a cosine, -1 to 1")

@@ -1,7 +1,9 @@
 """Words every floor shares: the user error, checks of what users give, absent packages."""
 
+import contextlib
 import importlib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib import metadata
@@ -245,6 +247,20 @@ def check_dims(
     if not is_list or getattr(dims, "ndim", 1) == 0:
         raise InputError(f"{what} is {dims!r}: expected a list of whole numbers, such as [16, 8]")
     return [check_dim(dim, limit=limit, what=each) for dim in dims]
+
+
+@contextlib.contextmanager
+def told_as(**names: str) -> Iterator[None]:
+    """Let errors name a parameter as whoever gave its value calls it: `n_components="--dim"` of a
+    reducer, whose names are by scikit-learn's contract.
+    """
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        for name, given in names.items():
+            said = re.sub(rf"\b{name}\b", given, said)
+        raise InputError(said) from error
 
 
 @cache  # What is read of a package is long, and a version is asked for with every page

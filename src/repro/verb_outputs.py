@@ -1,55 +1,79 @@
 """Where verbs write: nothing is written over but what such a verb wrote there itself."""
 
+import json
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from repro.manifests import MANIFEST, copy_folder, read_manifest, sha256
-from repro.reading import is_out_of_memory
+from repro.manifests import MANIFEST, copy_folder, is_sealed, read_manifest, sealed, sha256
+from repro.reading import read_json
 from repro.types import InputError
-from repro.writing import refuse_other_encoding, refuse_other_form, replacing
+from repro.writing import (
+    refuse_other_encoding,
+    refuse_other_form,
+    replacing,
+    writable_file,
+    write_text,
+)
+
+OUTPUT_KIND = "output"
+"""What the note beside a file calls it."""
+ABOUT = "{} was written by `repro`, which writes over it while it has a digest of these."
 
 
-def refuse_others(path: Path, form: str, is_ours: Callable[[Path], bool]) -> None:
-    """Refuse to write over a file unless it is empty, or holds what such a verb writes; and a name
-    that promises another form.
+def refuse_others(path: Path, form: str) -> None:
+    """Refuse to write over a file unless it is empty, or is as such a verb wrote it, by the note
+    beside it; and a name that promises another form.
     """
     refuse_other_form(path, form)
-    if path.is_file() and path.stat().st_size and not is_ours(path):
-        raise InputError(f"{path} is there and holds something else: give another name, or move it")
+    writable_file(_note_of(path))
+    _refuse_unproved(path)
 
 
-def is_embeddings(path: Path) -> bool:
-    """Whether a file holds a float32 matrix as `.npy`."""
-    import numpy as np
+@contextmanager
+def replacing_own(path: Path) -> Iterator[Path]:
+    """As `replacing`, of a file that `refuse_others` let pass, with a note of its digest beside it:
+    by that it is known as ours the next time.
+    """
+    with replacing(path) as partial:
+        yield partial
+        _refuse_unproved(path)  # Hours may have passed
+        written = sha256(partial)
+        before = [sha256(path)] if path.is_file() else []
+        # Whenever this is stopped, the file that is there is one of these
+        _write_note(path, [written, *before])
+    _write_note(path, [written])
 
-    try:
-        X = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # Of a header, which is parsed as Python
-        if is_out_of_memory(error):
-            raise
-        return False
-    return bool(X.ndim == 2 and X.dtype == np.float32)
+
+def _note_of(path: Path) -> Path:
+    """The place of the note of an output: beside what its name leads to."""
+    real = Path(os.path.realpath(path))
+    return real.with_name(f"{real.name}.json")
 
 
-def is_rows(path: Path) -> bool:
-    """Whether a file holds rows of `evaluate` alone: recorded ones tell of other experiments."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _write_note(path: Path, digests: list[str]) -> None:
+    note = sealed({"kind": OUTPUT_KIND, "note": ABOUT.format(path.name), "sha256": digests})
+    write_text(_note_of(path), json.dumps(note, indent=1))
 
-    from repro.rows import COLUMNS, SCHEMA
-    from repro.runs.evaluate import EXPERIMENT
 
-    try:
-        names = pq.read_schema(path).names
-        if not set(SCHEMA) <= set(names) <= set(COLUMNS):
-            return False
-        experiments = pq.read_table(path, columns=["experiment"])["experiment"].unique()
-    except (pa.ArrowException, OSError) as error:
-        if is_out_of_memory(error):
-            raise
-        return False
-    return bool(experiments.to_pylist() == [EXPERIMENT])
+def _refuse_unproved(path: Path) -> None:
+    """Refuse to write over a file that its note does not prove to be ours, or over such a note."""
+    way_out = "nothing is overwritten, give another name, or move it"
+    note = _note_of(path)
+    digests: list[str] = []
+    if os.path.lexists(note):
+        try:
+            said = read_json(note)
+        except (InputError, OSError):
+            said = None
+        if not isinstance(said, dict) or said.get("kind") != OUTPUT_KIND or not is_sealed(said):
+            raise InputError(f"{note} is there and is no note of ours: {way_out}")
+        digests = said["sha256"]
+    if path.is_file() and path.stat().st_size and sha256(path) not in digests:
+        is_changed = "has changed since it was written" if digests else "no note proves it ours"
+        raise InputError(f"{path} is there, and {is_changed}: {way_out}")
 
 
 def refuse_foreign(folder: Path, key: str, *, stored: bool) -> None:

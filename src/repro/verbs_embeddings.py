@@ -13,8 +13,8 @@ import tyro
 from repro.settings import Pooling
 from repro.terminal import say
 from repro.types import DataSource, InputError, check_dim
-from repro.verb_outputs import is_embeddings, is_rows, refuse_others
-from repro.writing import replacing, writable_file, writable_folder
+from repro.verb_outputs import refuse_others, replacing_own
+from repro.writing import writable_file, writable_folder
 
 BLOCK, CHARACTERS = 2**15, 2**25
 """Texts that `encode` holds at once, and their characters, whichever is reached first."""
@@ -89,7 +89,7 @@ def encode(options: Encoding) -> int:
 
     texts, dim = options.texts, options.dim
     writable_file(options.output, texts)
-    refuse_others(options.output, ".npy", is_embeddings)
+    refuse_others(options.output, ".npy")
     lines = data.stream(str(texts), data.column_names(options.columns))
     before = _stamp(texts)
     if not (count := sum(1 for _ in lines())):
@@ -104,7 +104,7 @@ def encode(options: Encoding) -> int:
         check_dim(full if dim is None else dim, limit=full)  # Before hours of work
     whole, done = count <= BLOCK, 0
     bar = progress_bar(total=count, desc="encoding", show=not whole)
-    with bar, replacing(options.output) as partial, partial.open("wb") as file:
+    with bar, replacing_own(options.output) as partial, partial.open("wb") as file:
         for block in in_blocks(lines()):
             try:
                 X = network.encode(block, **read, progress=whole)
@@ -217,7 +217,7 @@ def evaluate(options: Evaluation) -> int:
 
     if options.rows is not None:
         writable_file(options.rows, options.data)
-        refuse_others(options.rows, ".parquet", is_rows)
+        refuse_others(options.rows, ".parquet")
     if options.mteb is not None:
         writable_folder(options.mteb)
     judged = load_task(
@@ -251,7 +251,7 @@ def evaluate(options: Evaluation) -> int:
         layer = f"layer {row.layer:>3}  " if options.layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if options.rows is not None:
-        with replacing(options.rows) as file:
+        with replacing_own(options.rows) as file:
             frame.to_parquet(file, compression="zstd", index=False)
     if options.mteb is not None:
         split = getattr(judged.judged, "split", "test")

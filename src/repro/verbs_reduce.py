@@ -5,9 +5,7 @@ are read as its signature has them.
 import ast
 import contextlib
 import inspect
-import re
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,9 +14,9 @@ import tyro
 
 from repro.reading import read_matrix
 from repro.terminal import Menu, say
-from repro.types import Array, InputError
-from repro.verb_outputs import is_embeddings, refuse_others
-from repro.writing import writable_file, write_matrix
+from repro.types import Array, InputError, told_as
+from repro.verb_outputs import refuse_others, replacing_own
+from repro.writing import writable_file
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # Of every reducer
@@ -54,7 +52,7 @@ def reduce(
     from repro.reducers import Truncate, make_reducer
 
     writable_file(output, input, *fit_on)
-    refuse_others(output, ".npy", is_embeddings)
+    refuse_others(output, ".npy")
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]
@@ -65,14 +63,15 @@ def reduce(
             )
     rows = np.concatenate(fitted) if fitted else X
     clock = [time.perf_counter()]
-    with options_in_errors():
+    with told_as(n_components=OPTIONS["n_components"]):
         if fitted:
             reducer.fit(rows)
             clock.append(time.perf_counter())
         Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
     clock.append(time.perf_counter())
     said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
-    write_matrix(output, Y)
+    with replacing_own(output) as partial, partial.open("wb") as file:
+        np.save(file, Y, allow_pickle=False)
     said += variance_kept(method, reducer)
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
@@ -82,16 +81,6 @@ def reduce(
     if isinstance(reducer, Truncate) and dim < X.shape[1] and len(X) >= FEWEST:
         say(how_cutting_does(X))
     return 0
-
-
-@contextlib.contextmanager
-def options_in_errors() -> Iterator[None]:
-    """Let errors of a reducer, which has a name by scikit-learn's contract, name the option."""
-    try:
-        yield
-    except InputError as error:
-        said = re.sub(r"\bn_components\b", OPTIONS["n_components"], str(error))
-        raise InputError(said) from error
 
 
 def variance_kept(method: str, reducer: Any) -> str:

@@ -18,11 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import psutil
 
 from repro.paths import home, resolved
-from repro.types import Array, InputError
+from repro.types import InputError
 
 ENDINGS = {
     *(".npy", ".npz", ".safetensors", ".parquet", ".arrow", ".feather", ".csv", ".tsv", ".xlsx"),
@@ -245,9 +244,3 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file as `writable_text`, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(writable_text(text), encoding="utf-8", newline="\n")
-
-
-def write_matrix(path: Path, X: Array) -> None:
-    """Write a matrix as `.npy`, whole or not at all."""
-    with replacing(path) as partial, partial.open("wb") as file:
-        np.save(file, X, allow_pickle=False)

@@ -30,6 +30,7 @@ from dimadvise.transform import unchanged
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, fitted
 from repro.types import InputError, unit_rows
+from shown_code import on_page
 from stand_ins import elasticsearch, weaviate
 
 NAMED = (
@@ -329,3 +330,10 @@ def test_python_that_loads_is_told_of_where_rows_have_to_be_applied():
     assert "The Python below loads them" in filled_by("pgvector", "advice")
     assert "--advice my advice` writes its rows" in filled_by("weaviate", "my advice")
     assert filled_by("faiss", "advice") == "it takes full vectors and full queries"
+
+
+def test_a_type_that_is_too_wide_for_the_stores_index_says_so():
+    told = on_page("in_your_vector_database", "column_type")["column_type"]
+    assert told("vector", 2_000, "float32") == "vector(2000)"
+    assert told("vector", 3_072, "float32") == "vector(3072), too wide for its index"
+    assert told("bit", 64_000, "binary") == "bit(64000)"

@@ -110,7 +110,7 @@ def test_what_was_edited_since_is_not_overwritten(encoder, tiny, tmp_path, name)
     encoder.save(tmp_path)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b" ")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(InputError, match=f"{name} is none of ours, or was edited"):
+    with pytest.raises(InputError, match=f"{name} is none of ours, was edited"):
         SentenceEncoder.load(tiny, dim=4).save(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -127,14 +127,14 @@ def test_what_was_edited_since_is_not_overwritten(encoder, tiny, tmp_path, name)
 )
 def test_no_encoder_is_saved_beside_what_would_be_read_with_it(encoder, tmp_path, name):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(InputError, match=rf"{name} was not written by .* would be read with it"):
+    with pytest.raises(InputError, match=rf"{name} was written by no .* would be read with this"):
         encoder.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_no_encoder_is_saved_over_an_exported_one(encoder, tmp_path):
     export_folder(encoder, tmp_path / "exported")
-    with pytest.raises(InputError, match=r"config.json was not written by an encoder's `save`"):
+    with pytest.raises(InputError, match=r"was written by no `save` of an encoder"):
         encoder.save(tmp_path / "exported")
 
 
@@ -328,6 +328,25 @@ def test_a_save_killed_between_two_files_leaves_no_mixture_that_can_be_read(
         with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
             patched.setattr(manifests.os, "replace", killed)
             encoder.save(folder)
-        if {file.name: file.read_bytes() for file in folder.iterdir()} not in wholes:
+        left = {file.name: file.read_bytes() for file in folder.iterdir()}
+        if left not in wholes:
             with pytest.raises(InputError):
                 SentenceEncoder.load(folder)
+        encoder.save(folder)  # The same one goes on where it was stopped
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == wholes[-1]
+
+
+@pytest.mark.parametrize("before", [None, 4])
+def test_another_encoder_than_the_one_whose_save_was_stopped_is_told_the_way_out(
+    before, encoder, tiny, tmp_path
+):
+    folder = tmp_path / "stopped"
+    if before is not None:
+        SentenceEncoder.load(tiny, dim=before).save(folder)
+    encoder.save(tmp_path / "whole")
+    folder.mkdir(exist_ok=True)
+    shutil.copy(tmp_path / "whole" / "encoder.json", folder)
+    with pytest.raises(InputError, match=r"encoder.json .*, or empty this one if what wrote there"):
+        SentenceEncoder.load(tiny, dim=6).save(folder)
+    encoder.save(folder)
+    assert SentenceEncoder.load(folder).dim == encoder.dim

@@ -89,7 +89,12 @@ def test_a_function_is_named_with_its_arguments_or_refused():
 
 RECORD = {
     **{"statement": "It does.", "place": "sec1", "testable": "same", "likely": "size"},
-    "parts": [{"on": ["a"]}],
+    **{"judges": ["tiny"], "own": ["big"], "trained": True, "parts": [{"on": ["a"]}]},
+}
+TABLE = {
+    "also_judge": ["seldom"],
+    "every": {"judges": ["tiny"], "own": ["big"]},
+    "experiments": {"a": {}, "b": {}},
 }
 
 
@@ -100,14 +105,31 @@ RECORD = {
         ({"testable": "sme"}, "unknown `testable` of TOY-1 'sme': .*did you mean same"),
         ({"likely": "sizes"}, "unknown `likely` of TOY-1 'sizes': .*did you mean size"),
         ({"parts": [{"on": ["a", "c"]}]}, "unknown experiment of TOY-1 'c': choose one of a, b"),
+        (
+            {"judges": ["tiny", "tinny"]},
+            "unknown network in `judges` of TOY-1 'tinny': choose one of tiny, big, seldom",
+        ),
+        ({"own": ["tinny"]}, "unknown network in `own` of TOY-1 'tinny'"),
+        ({"judges": "tiny"}, "`judges` of TOY-1 is 'tiny': expected a list of names"),
+        ({"asks": [1]}, r"`asks` of TOY-1 is \[1\]: expected a list of names"),
+        ({"place": 4.2}, "`place` of TOY-1 is 4.2: expected a text"),
+        ({"trained": "no"}, "`trained` of TOY-1 is 'no': expected true or false"),
+        ({"parts": ["a"]}, r"`parts` of TOY-1 is \['a'\]: expected a list of tables"),
+        ({"parts": [{"on": "a"}]}, "`on` of TOY-1 is 'a': expected a list of names"),
+        ({"parts": [{"on": ["a"], "smallest": 1}]}, "`smallest` of TOY-1 is 1: expected true or"),
+        (
+            {"parts": [{"on": ["a"], "for_each": {"method": "PCA"}}]},
+            "`for_each` of TOY-1 is {'method': 'PCA'}: expected a table of lists",
+        ),
+        ({"parts": [{"rows": "dim > 3"}]}, "TOY-1 does not say its on"),
     ],
 )
 def test_what_a_record_misspells_is_told_with_what_it_may_say(changed, told):
-    of.check_record("TOY-1", RECORD, ["a", "b"])
+    of.check_record("TOY-1", {**RECORD, "judges": ["seldom", "big"]}, TABLE)
     with pytest.raises(InputError, match=told):
-        of.check_record("TOY-1", {**RECORD, **changed}, ["a", "b"])
+        of.check_record("TOY-1", {**RECORD, **changed}, TABLE)
     with pytest.raises(InputError, match="TOY-1 does not say its statement and place"):
-        of.check_record("TOY-1", {"parts": []}, ["a"])
+        of.check_record("TOY-1", {"parts": []}, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -117,12 +139,38 @@ def test_what_a_record_misspells_is_told_with_what_it_may_say(changed, told):
         ({"test": "samness"}, "unknown `test` of TOY-1 'samness': .*did you mean sameness"),
         ({"unit": "per cent lots"}, "unknown `unit` of TOY-1 .*did you mean per cent lost"),
         ({"rows": "{eithr}"}, "the rows of TOY-1 name {eithr}: expected a word of its table"),
+        ({"less_than": "0"}, "`less_than` of TOY-1 is '0': expected a finite number"),
+        ({"more_than": True}, "`more_than` of TOY-1 is True: expected a finite number"),
+        ({"near": float("inf")}, "`near` of TOY-1 is inf: expected a finite number"),
+        ({"less_than": 0, "more_than": 0}, "TOY-1 says more_than and less_than: expected one"),
+        ({"over": "dim"}, "`over` of TOY-1 is 'dim': expected a list of names"),
+        ({"at": 64.0}, "`at` of TOY-1 is 64.0: expected a whole number"),
+        ({"direction": 0}, "`direction` of TOY-1 is 0: expected 1 or -1"),
+        ({"sized": 1}, "`sized` of TOY-1 is 1: expected true or false"),
+        ({"printed": "5"}, "`printed` of TOY-1 is '5': expected a finite number, or a table that"),
+        ({"printed": {"of": 5}}, "`printed` of TOY-1 is {'of': 5}: expected a finite number, or"),
+        ({"cell": ["average"]}, "`cell` of TOY-1 is .*: expected a function's name, or a table"),
+        (
+            {"cell": {"by": "average", "same_itms": False}},
+            "unknown argument of average, .*same_ite",
+        ),
+        ({"control": "x"}, "`control` of TOY-1 is 'x': expected a table"),
+        ({"control": {"rows": "dim > 3", "unit": 1}}, "`unit` of TOY-1 is 1: expected a text"),
+        ({"by": "times", "less_than": "0"}, "`less_than` of TOY-1 is '0': expected a finite"),
+        ({"each": "__name__"}, "names '__name__': expected a function of its document"),
     ],
 )
 def test_what_a_part_misspells_is_told_with_what_it_may_say(changed, told):
     part = {"what": "it", "rows": "dim > 3"}
     assert isinstance(of.rule_of("TOY-1", part, FUNCTIONS), Judge)
     with pytest.raises(InputError, match=told):
-        of.rule_of("TOY-1", {**part, **changed}, FUNCTIONS)
+        of.rule_of("TOY-1", {**part, **changed}, {**FUNCTIONS, "__name__": "toy"})
     with pytest.raises(InputError, match="TOY-1 does not say its rows"):
         of.rule_of("TOY-1", {"what": "it"}, FUNCTIONS)
+
+
+def test_what_a_part_may_say_besides_is_taken():
+    more = {"more_than": 1, "near": 0.5, "at": 64, "direction": -1, "printed": -2.5, "over": []}
+    more |= {"cell": {"by": "average", "same_items": False}, "each": "each_network"}
+    judge = of.rule_of("TOY-1", {"what": "it", "rows": "dim > 3", **more}, FUNCTIONS)
+    assert (judge.null, judge.at, judge.near, judge.paper) == (1, 64, 0.5, -2.5)

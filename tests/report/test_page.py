@@ -16,7 +16,7 @@ from repro.book import notebook
 from repro.book.parameters import parameters_of
 from repro.paths import project_root
 from repro.report import page as pages
-from repro.report.page import Page
+from repro.report.page import REAL, ZERO_SAYS, Page
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import read_verdicts
 from repro.rows import make_rows
@@ -151,10 +151,47 @@ def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_
         Page("x", "wang_table1", may_be_empty=["also"], parameters=values)
 
 
-def test_a_number_below_nothing_is_refused_by_the_name_that_the_reader_gave():
-    with pytest.raises(InputError, match=r"rows is -3: expected 0 or more"):
-        Page("x", "wang_table1", parameters={"dim": 8, "rows": -3})
-    assert Page("x", "wang_table1", parameters={"rows": 0, "seed": -1}).parameters["rows"] == 0
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("rows", -3, "rows is -3: expected 0 or more"),
+        ("rounds", 0, "rounds is 0: expected 1 or more"),
+        ("labelled", 0, "labelled is 0: expected 1 or more"),
+        ("encode_dims", [8, -1], "encode_dims holds -1: expected numbers above 0"),
+        ("searched", [0], "searched holds 0: expected numbers above 0"),
+        ("temperatures", [0.5, 0.0], "temperatures holds 0.0: expected numbers above 0"),
+        ("shares", [float("nan")], "shares holds nan: expected numbers above 0"),
+    ],
+)
+def test_a_number_of_which_nothing_is_made_is_refused_by_the_name_that_the_reader_gave(
+    name, value, said
+):
+    with pytest.raises(InputError, match=said):
+        Page("x", "wang_table1", parameters={"dim": 8, name: value})
+
+
+def test_a_number_of_which_something_is_made_is_taken():
+    values = {"rows": 0, "seed": -1, "seeds": [0, -1], "starts": [0], "warmup": 0, "margin": -1}
+    values |= {"dim": 1, "folds": 0, "two_step": False, "dims": [0.5, 8], "methods": ["pca"]}
+    assert Page("x", "wang_table1", parameters=values).parameters == values
+
+
+def test_the_pages_say_by_which_parameters_zero_says_something_and_which_are_no_whole_numbers():
+    zeros, wholes, reals = {"seed"}, set(), set()
+    for source in (project_root() / "notebooks").glob("*.md"):
+        (cell,) = filter(notebook.declares, notebook.read(source).cells)
+        for declared in cell.source.splitlines():
+            if found := re.match(r"(\w+): ([^=]*) = .*?  # (.*)", declared):
+                name, kind, comment = found.groups()
+                if "list" not in kind and "int" in kind:
+                    wholes.add(name)
+                if "list" not in kind and "float" in kind:
+                    reals.add(name)
+                if re.search(r"\b0(:| (keeps|takes))", comment):
+                    zeros.add(name)
+    assert reals == set(REAL)
+    assert zeros - {"seed"} <= set(ZERO_SAYS) <= wholes
+    assert set(ZERO_SAYS) - zeros == {"examples", "steps"}  # Of which 0 is none
 
 
 @pytest.mark.parametrize("values", [["pca", "svd", "pca"], [8, 8], [0.5, 0.5]])

@@ -45,11 +45,11 @@ def write_encoder(
             the encoder, and was not saved with one or was edited.
     """
     folder = writable_folder(Path(folder))
-    refuse_foreign(folder)
     # Inside, since a folder may be a disk of its own
     with partial_folder(folder / "encoder") as written:
         _write_files(written, backbone, pooling, pooler, more)
         write_manifest(written, {"kind": SAVED_KIND})
+        refuse_foreign(folder, written)
         move_folder(written, folder, WRITTEN)
 
 

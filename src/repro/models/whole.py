@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from repro import paths
-from repro.manifests import MANIFEST, is_sealed, sha256, unchanged
+from repro.manifests import MANIFEST, WAY_OUT, is_sealed, sha256, unchanged
 from repro.models.notes import read_json
 from repro.models.sources import ADAPTER_WEIGHTS, READ
 from repro.types import InputError
@@ -34,7 +34,7 @@ def check_intact(folder: Path) -> None:
     blobs they link to.
     """
     manifest = read_json(folder, MANIFEST, {})
-    way_out = f"copy the folder anew, or delete its {MANIFEST} if the change is meant"
+    way_out = f"save or copy the encoder anew, or delete its {MANIFEST} if the change is meant"
     if not unchanged(manifest):
         raise InputError(f"{folder / MANIFEST} has changed since it was written: {way_out}")
     if manifest and not is_sealed(manifest):
@@ -66,9 +66,9 @@ def check_intact(folder: Path) -> None:
             )
 
 
-def refuse_foreign(folder: Path) -> None:
-    """Refuse to save an encoder where a file lies that would be read with it or overwritten, and
-    that none was saved as, by the manifest of the folder.
+def refuse_foreign(folder: Path, written: Path) -> None:
+    """Refuse to move what was `written` of an encoder to where a file lies that would be read with
+    it or overwritten, is another, and that none was saved as, by the manifest of the folder.
 
     Raises:
         InputError: for the first such file.
@@ -78,10 +78,13 @@ def refuse_foreign(folder: Path) -> None:
     files = manifest.get("files") if is_ours else None
     ours = {MANIFEST, *files} if isinstance(files, dict) else set()
     for path in _matching(folder, SAVED):
-        if path.name not in ours:
+        new = written / path.name
+        # A save that was stopped left files without a manifest: the same one may go on
+        is_same = path.is_file() and new.is_file() and sha256(path) == sha256(new)
+        if path.name not in ours and not is_same:
             raise InputError(
-                f"{path} was not written by an encoder's `save`, and would be read with it or "
-                "overwritten: give another folder"
+                f"{path} was written by no `save` of an encoder, or by one that was stopped, and "
+                f"would be read with this one or overwritten: {WAY_OUT}"
             )
 
 

@@ -1,8 +1,9 @@
 """Claims as records: one table a document, `repro/papers/NAME.toml`, and what is read from it.
 
-A table begins with what holds of `every` claim of the document. Then come the `places` of its
-networks that ours take, the `experiments` that judge it, each with the function that reads its
-rows, and `words` that stand in its sentences and queries under a name in braces, `{name}`.
+A table begins with the networks that single claims name and others do not, `also_judge`, and what
+holds of `every` claim of the document. Then come the `places` of its networks that ours take, the
+`experiments` that judge it, each with the function that reads its rows, and `words` that stand in
+its sentences and queries under a name in braces, `{name}`.
 
 A record holds the `statement` as the document makes it, its `place` there, and the law by which it
 is judged, all of it declared before any run: what kind of statement it is (`testable`), the
@@ -27,11 +28,13 @@ fields. What a part says without `more_than` or `less_than` is that the value is
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial
+from inspect import Parameter, signature
 from itertools import product
+from math import isfinite
 from typing import Any, get_args
 
 import pandas as pd
@@ -65,16 +68,47 @@ AS_THEY_ARE = ("points", "hundredths of a nat")
 """Units of values that stand as they are."""
 SIDES = {"more_than": 1, "less_than": -1}
 """Fields that say what a value is compared with, and on which side of it the claim has it."""
-RECORD = (
-    *("statement", "place", "paper", "testable", "judges", "own", "asks", "asked_of", "likely"),
-    *("trained", "protocol", "folds", "parts"),
-)
-"""Fields of a claim, some of them of `every` claim of its document."""
-PART = (
-    *("what", "rows", "each", "over", "cell", "at", "near", "test", "more_than", "less_than"),
-    *("direction", "unit", "printed", "sized", "needs", "control"),
-)
-"""Fields of a part that names no function, besides `on`, `for_each` and `smallest`."""
+TEXT, NAMES, FLAG = "a text", "a list of names", "true or false"
+TABLE, TABLES, LISTS = "a table", "a list of tables", "a table of lists"
+NUMBER, WHOLE, SIDE = "a finite number", "a whole number", "1 or -1"
+CALLED = "a function's name, or a table that names it `by`"
+PRINTED = "a finite number, or a table that names a function `by`"
+KINDS: dict[str, Callable[[Any], bool]] = {
+    TEXT: lambda value: isinstance(value, str),
+    NAMES: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    FLAG: lambda value: isinstance(value, bool),
+    TABLE: lambda value: isinstance(value, dict),
+    TABLES: lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    LISTS: lambda value: (
+        isinstance(value, dict) and all(isinstance(one, list) for one in value.values())
+    ),
+    NUMBER: lambda value: type(value) in (int, float) and isfinite(value),
+    WHOLE: lambda value: type(value) is int,
+    SIDE: lambda value: type(value) is int and abs(value) == 1,
+    CALLED: lambda value: isinstance(value, str) or _names_function(value),
+    PRINTED: lambda value: KINDS[NUMBER](value) or _names_function(value),
+}
+"""What a field holds, in words, and whether a value is of that kind."""
+RECORD = {
+    **dict.fromkeys(("statement", "place", "paper", "testable", "likely"), TEXT),
+    **dict.fromkeys(("asked_of", "protocol"), TEXT),
+    **dict.fromkeys(("judges", "own", "asks", "folds"), NAMES),
+    "trained": FLAG,
+    "parts": TABLES,
+}
+"""Fields of a claim and what they hold, some of them of `every` claim of its document."""
+WHERE = {"on": NAMES, "for_each": LISTS, "smallest": FLAG}
+"""Fields of every part that say where it is judged, and how often."""
+PART = {
+    **dict.fromkeys(("what", "rows", "test", "unit", "needs"), TEXT),
+    **dict.fromkeys(("near", "more_than", "less_than"), NUMBER),
+    **dict.fromkeys(("each", "cell"), CALLED),
+    **{"over": NAMES, "at": WHOLE, "direction": SIDE, "sized": FLAG, "control": TABLE},
+    "printed": PRINTED,
+}
+"""Fields of a part that names no function, besides those of `WHERE`; where a part that names one
+has them, they hold the same.
+"""
 KNOWN = {
     function.__name__: function
     for function in (
@@ -106,28 +140,51 @@ def records() -> dict[str, dict[str, Any]]:
     for document in DOCUMENTS:
         for claim, record in table(document)["claims"].items():
             all_records[claim] = {**table(document)["every"], **record}
-            check_record(claim, all_records[claim], list(table(document)["experiments"]))
+            check_record(claim, all_records[claim], table(document))
     return all_records
 
 
-def check_record(claim: str, record: Mapping[str, Any], experiments: Sequence[str]) -> None:
-    """Raise an InputError for a field or a word that no record has, or a field that all have."""
+def check_record(claim: str, record: Mapping[str, Any], document_table: Mapping[str, Any]) -> None:
+    """Raise an InputError for a field or a word that no record has, a field that all have, or one
+    that holds something else; and for a network that its table does not know.
+    """
     check_fields(claim, record, RECORD, needed=("statement", "place", "parts"))
+    every = document_table["every"]
+    networks = [*every["judges"], *every["own"], *document_table.get("also_judge", ())]
+    for name in ("judges", "own"):
+        for network in record[name]:
+            one_of(network, list(dict.fromkeys(networks)), f"network in `{name}` of {claim}")
     one_of(record["testable"], list(TESTABLE), f"`testable` of {claim}")
     one_of(record["likely"], list(REASONS), f"`likely` of {claim}")
     for part in record["parts"]:
+        where = {name: part[name] for name in WHERE if name in part}
+        check_fields(claim, where, WHERE, needed=("on",))
         for name in part["on"]:
-            one_of(name, experiments, f"experiment of {claim}")
+            one_of(name, list(document_table["experiments"]), f"experiment of {claim}")
 
 
 def check_fields(
-    claim: str, given: Collection[str], known: Sequence[str], needed: Sequence[str]
+    claim: str, given: Mapping[str, Any], known: Mapping[str, str], needed: Sequence[str]
 ) -> None:
-    """Raise an InputError for a field that is not known, or that is needed and missing."""
+    """Raise an InputError for a field that is not known or holds something else than is known, or
+    that is needed and missing.
+    """
     for name in given:
-        one_of(name, known, f"field of {claim}")
+        one_of(name, list(known), f"field of {claim}")
     if missing := [name for name in needed if name not in given]:
         raise InputError(f"{claim} does not say its {' and '.join(missing)}")
+    check_kinds(claim, given, known)
+
+
+def check_kinds(claim: str, given: Mapping[str, Any], known: Mapping[str, str]) -> None:
+    """Raise an InputError for a field that holds something else than is known of it."""
+    for name, value in given.items():
+        if name in known and not KINDS[known[name]](value):
+            raise InputError(f"`{name}` of {claim} is {value!r}: expected {known[name]}")
+
+
+def _names_function(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("by"), str)
 
 
 def record_of(claim: str) -> dict[str, Any]:
@@ -264,6 +321,7 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
 
     `printed` is a number or the name of what computes it; other numbers stand as they are.
     """
+    check_kinds(claim, fields, PART)
     arguments = dict(fields)
     if "control" in arguments:
         control = {
@@ -277,6 +335,8 @@ def rule_of(claim: str, fields: Mapping[str, Any], functions: Functions) -> Any:
             rule_of(claim, control, functions),
             of=control_experiment,
         )
+    if len(sides := [side for side in SIDES if side in fields]) > 1:
+        raise InputError(f"{claim} says {' and '.join(sides)}: expected one of them")
     if "by" not in fields:
         check_fields(claim, fields, PART, needed=("what", "rows"))
         one_of(fields.get("test", "effect"), get_args(Test), f"`test` of {claim}")
@@ -308,9 +368,15 @@ def function_of(function: str | Mapping[str, Any], functions: Functions) -> Call
     """The function that a table names, with the arguments that stand beside its name, if any do."""
     arguments = {"by": function} if isinstance(function, str) else dict(function)
     name = arguments.pop("by")
-    if name not in functions:
+    if not callable(functions.get(name)):
         near = " or ".join(get_close_matches(name, functions))
         meant = f" (did you mean {near}?)" if near else ""
         expected = f"expected a function of its document{meant}"
         raise InputError(f"a table of claims names {name!r}: {expected}")
+    parameters = signature(functions[name]).parameters
+    if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        for argument in arguments:
+            one_of(
+                argument, list(parameters), f"argument of {name}, which a table of claims names,"
+            )
     return partial(functions[name], **arguments)

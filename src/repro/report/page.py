@@ -35,6 +35,18 @@ from repro.types import InputError
 TRAINING = ("max_length", "warmup", "batch_size", "preset", "examples")
 """Parameters of pages that go to their trainings as they are."""
 TEXTS = "texts"  # A parameter whose values may be equal: sentences of a reader's own
+SEEDS = ("seed", "seeds", "starts")
+"""Parameters that are any whole numbers."""
+REAL = (
+    *("dropout", "keep", "learning_rate", "margin", "p", "perplexity", "recall", "target"),
+    *("threshold", "warmup"),
+)
+"""Parameters that need not be whole numbers; what uses them knows their limits."""
+ZERO_SAYS = (
+    *("documents", "pairs", "paragraphs", "probe_rows", "queries", "questions", "rows", "words"),
+    *("examples", "folds", "steps"),
+)
+"""Parameters of which 0 says something: to keep all, or to do without."""
 # Rows to what they measure of the page's claims
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
@@ -97,8 +109,7 @@ class Page:
                 raise InputError(f"{name} is []: expected one value or more")
             if isinstance(value, list) and name != TEXTS:
                 _refuse_repeated(name, value)
-            if isinstance(value, int) and value < 0 and name != "seed":
-                raise InputError(f"{name} is {value}: expected 0 or more")
+            _refuse_too_small(name, value)
         for line in told_before(self.name, self.parameters):
             complain(line)
         if self.record:
@@ -203,6 +214,20 @@ def _refuse_repeated(name: str, values: list[Any]) -> None:
     for place, value in enumerate(values):
         if value in values[:place]:
             raise InputError(f"{name} has {value!r} twice: expected each value once")
+
+
+def _refuse_too_small(name: str, value: Any) -> None:
+    """Refuse a count or a size, or one in a list, of which nothing can be made: what uses it has
+    another name for it.
+    """
+    if name in (*SEEDS, *REAL) or isinstance(value, bool):
+        return
+    least = 0 if name in ZERO_SAYS else 1
+    if isinstance(value, int) and value < least:
+        raise InputError(f"{name} is {value}: expected {least} or more")
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, int | float) and not each > 0:
+            raise InputError(f"{name} holds {each}: expected numbers above 0")
 
 
 def _together(parts: list[Shown]) -> Shown:

@@ -10,6 +10,7 @@ from scipy.spatial import ConvexHull
 
 from microworld import World
 from repro import theory
+from repro.types import InputError
 from shown_code import on_page
 
 PAGE = on_page(
@@ -34,6 +35,11 @@ def test_the_curve_realises_every_set_in_four_dimensions(n):
     assert own[:, 0] == pytest.approx(own[:, 1], abs=1e-12), (
         "the two stand equally high, as the polynomial says"
     )
+
+
+def test_a_query_cannot_rank_two_of_two_first():
+    with pytest.raises(InputError, match="2 documents: expected at least 3"):
+        PAGE["two_sets"](2)
 
 
 @pytest.mark.parametrize("n", [5, 9, 14])

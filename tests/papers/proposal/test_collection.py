@@ -2,6 +2,8 @@
 everything.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,8 +114,16 @@ def test_texts_are_drawn_once_and_never_serve_twice():
 
 
 def test_a_size_beyond_the_collection_is_refused(collection):
-    with pytest.raises(InputError, match="at most 1600"):
-        collection_rows(collection, [], [50, 5_000])
+    for sizes in ([50, 5_000], [5]):
+        expected = "documents: expected more than 10 in each, and at most the 1600 that there are"
+        with pytest.raises(InputError, match=rf"collections of \{sizes} {expected}"):
+            collection_rows(collection, [], sizes)
+
+
+def test_a_map_of_more_dims_than_its_texts_have_is_refused_by_the_name_that_tables_have(collection):
+    few = replace(collection, teaching=collection.teaching[:5])
+    with pytest.raises(InputError, match=r"dim is 6: expected 1 to 4 .* of 5 rows"):
+        collection_rows(few, [Way("pca", 6, "float32")], [50])
 
 
 def test_shards_are_cut_into_who_asks_what_teaches_and_what_is_searched():
@@ -195,7 +205,7 @@ def test_candidates_are_projected_with_the_error_of_as_long_a_stretch():
     table = rescoring_table(rows, 20_000_000).set_index("dimensions")
     assert table.loc["64 of 256", "20,000,000, projected"].startswith("more than 200 (")
     for vectors in (1_000_000, 200_000_000):
-        with pytest.raises(InputError, match="expected more than the 1,000,000 that were searched"):
+        with pytest.raises(InputError, match="vectors planned: expected more than the 1,000,000"):
             rescorings(rows, vectors)
 
 

@@ -109,8 +109,26 @@ def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, system):
         lambda: mapping.best(grid, 4),
         lambda: map_texts(system.table, judged[:4], judged, [4], 2),
     ):
-        with pytest.raises(InputError, match="4 distinct sentences allow at most 3"):
+        with pytest.raises(
+            InputError, match=r"neighbors is \[[\d, ]+\]: 4 distinct sentences allow at most 3"
+        ):
             out_of_reach()
+
+
+def test_the_own_vote_is_told_of_sets_of_two_classes_alone():
+    told = on_page("sbertlp_table2_knn", "told_of_two")["told_of_two"]
+    said = told(np.array([80.0, 90.0]), np.array([81.0, 92.0]), np.array([70.0, 80.0]))
+    assert "by 1.5 points on average" in said and "is worth 11.5 points" in said
+    none = np.array([])
+    assert told(none, none, none).startswith("no set here has two classes")
+
+
+def test_dims_of_which_a_mapping_has_none_are_refused(tasks, system):
+    judged = sentences(tasks["sts12"]["test"])[:30]
+    mapped = map_texts(system.table, judged, judged, [5], 500)
+    assert mapping.within_reach([500, 29, 8], mapped[5]) == [29, 8]
+    with pytest.raises(InputError, match=r"dims is \[500\]: the sentences here allow at most 29"):
+        mapping.grid_scores(mapped, [500], lambda table, dims: dims)
 
 
 def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):

@@ -145,6 +145,11 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
     }
 
 
+def test_folds_that_leave_a_split_without_rows_are_refused():
+    with pytest.raises(InputError, match="folds is 2: expected 3 or more parts"):
+        in_folds(load_task("sicke", "microworld", rows=60), 2)  # One is judged, one is for dev
+
+
 def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
     with pytest.raises(InputError, match="folds is -3: expected 2 or more"):
         in_folds(load_task("trec", "microworld", rows=300), -3)

@@ -79,8 +79,8 @@ def collection_rows(
     sizes = sorted(set(sizes))
     if sizes[0] <= NEIGHBOURS or sizes[-1] > collection.size:
         raise InputError(
-            f"sizes are {sizes}: expected more than {NEIGHBOURS}, at most {collection.size} "
-            "documents"
+            f"collections of {sizes} documents: expected more than {NEIGHBOURS} in each, and at "
+            f"most the {collection.size} that there are"
         )
     full = Way(FULL, collection.asking.shape[1], "float32")
     by_reducer: dict[str, list[Way]] = {}

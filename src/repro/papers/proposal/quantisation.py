@@ -29,7 +29,7 @@ from repro.rows import make_rows
 from repro.runs.lines import TextTable
 from repro.seeding import make_rng
 from repro.sets import Retrieval, ScoredPairs, texts_of
-from repro.types import Array, InputError, one_of, unit_rows
+from repro.types import Array, InputError, one_of, told_as, unit_rows
 
 Rows: TypeAlias = NDArray[np.int64]
 Items: TypeAlias = dict[str, Array]
@@ -204,7 +204,8 @@ class Bench:
     def reduced(self, reducer: str, dims: Sequence[int]) -> Iterator[tuple[int, Array]]:
         """All texts at each size, rows of length 1."""
         name = "truncate" if reducer == FIRST else "pca"
-        fitted = make_reducer(name, max(dims), seed=self.seed).fit(self.X[self.at["fit"]])
+        with told_as(n_components="dim"):
+            fitted = make_reducer(name, max(dims), seed=self.seed).fit(self.X[self.at["fit"]])
         Y = fitted.transform(self.X)
         for dim in dims:
             Z = fitted.prefix(Y, dim).astype(np.float64)

@@ -45,8 +45,8 @@ def rescorings(rows: pd.DataFrame, vectors: int) -> list[Rescoring]:
     furthest = largest**2 // sizes[2]  # A law is fitted to three sizes at least
     if not largest < vectors <= furthest:
         raise InputError(
-            f"{vectors:,} vectors: expected more than the {largest:,} that were searched, and at "
-            f"most {furthest:,}, for which the recorded sizes can judge a projection"
+            f"{vectors:,} vectors planned: expected more than the {largest:,} that were searched, "
+            f"and at most {furthest:,}, for which the recorded sizes can judge a projection"
         )
     projections = []
     for candidates, law_rows in share_rows.groupby("candidates"):

@@ -15,7 +15,7 @@ from repro.evaluation import quantise as coding
 from repro.methods import FULL_SIZE
 from repro.reducers import REDUCER_NAMES, make_reducer
 from repro.reducers.reducer import Reducer
-from repro.types import Array, unit_rows
+from repro.types import Array, told_as, unit_rows
 
 NEIGHBOURS = 10
 FULL = "none"  # The reducer of a way that keeps all dimensions.
@@ -122,7 +122,8 @@ class Coder:
         self.fitted: Reducer | None = None
         if reducer != FULL:
             largest = max(way.dim for way in ways)
-            self.fitted = make_reducer(reducer, largest, seed=seed).fit(teaching)
+            with told_as(n_components="dim"):
+                self.fitted = make_reducer(reducer, largest, seed=seed).fit(teaching)
         self.books: dict[Way, coding.Codebook] = {}
         for way, rows in self._reduced(teaching):
             level = "binary" if way.level == HAMMING else way.level

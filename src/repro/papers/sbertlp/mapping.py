@@ -225,8 +225,20 @@ def distinct_rows(X: Array) -> int:
 def out_of_reach(neighbors: Iterable[int], n: int) -> InputError:
     """What is said where so many sentences have none of these numbers of neighbours."""
     return InputError(
-        f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}"
+        f"neighbors is {[int(k) for k in neighbors]}: {n} distinct sentences allow at most {n - 1}"
     )
+
+
+def within_reach(dims: Sequence[int], mapped: Mapped) -> list[int]:
+    """Those of some dims that a mapping has.
+
+    Raises:
+        InputError: if it has none of them: so few sentences were mapped.
+    """
+    if not (reachable := [dim for dim in dims if dim <= mapped.dims]):
+        expected = f"the sentences here allow at most {mapped.dims}"
+        raise InputError(f"dims is {[int(dim) for dim in dims]}: {expected}")
+    return reachable
 
 
 def grids(
@@ -253,7 +265,7 @@ def grid_scores(
     """
     lines = []
     for k, mapping in mapped.items():
-        reachable = [d for d in dims if d <= mapping.dims]
+        reachable = within_reach(dims, mapping)
         values = score(mapping.table, reachable)
         lines += [
             {"n_neighbors": k, "dim": d, "value": v} for d, v in zip(reachable, values, strict=True)

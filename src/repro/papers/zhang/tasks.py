@@ -100,8 +100,10 @@ def in_folds(task: ReducedTask, k: int) -> ReducedTask:
     """The task with all rows judged, in k parts of like labels or scores: one is the test split,
     the next any dev.
     """
-    if k < 2:
-        raise InputError(f"folds is {k}: expected 2 or more parts, or 0 for the test split alone")
+    fewest = len(task.splits)  # One part each, of which train has what is left
+    if k < fewest:
+        expected = f"expected {fewest} or more parts, or 0 for the test split alone"
+        raise InputError(f"folds is {k}: {expected}")
     splits: list[Any] = list(task.splits.values())
     joined: dict[str, Any] = {}
     for name in splits[0].groups[0]:
