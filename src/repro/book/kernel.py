@@ -97,7 +97,7 @@ class _Forks(LocalProvisioner):
         given = dict(options.get("env") or os.environ)
         added = {
             name: value
-            for name, value in (QUIET | INLINE | IN_SERVER).items()
+            for name, value in (SETTINGS | INLINE | IN_SERVER).items()
             if name not in os.environ
         }
         with environment(added):  # Which the fork server keeps
