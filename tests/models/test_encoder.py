@@ -172,7 +172,7 @@ def test_a_file_that_is_not_ours_is_not_overwritten(encoder, tmp_path, name):
     (tmp_path / name).write_text("{}" if name.endswith("json") else "mine")
     before = (tmp_path / name).read_bytes()
     (tmp_path / "thesis.txt").write_text("mine too")
-    with pytest.raises(InputError, match=f"{name} was not written by .* give another folder"):
+    with pytest.raises(InputError, match=f"{name} was written by no `save` .* give another folder"):
         encoder.save(tmp_path)
     assert (tmp_path / name).read_bytes() == before
     (tmp_path / name).unlink()

@@ -388,5 +388,3 @@ def test_every_depth_and_size_of_every_line_is_timed(untrained_lines):
     )
     away = np.linalg.norm(near - same, axis=1) / np.linalg.norm(same, axis=1)
     assert away.min() > 0.003 and away.max() < 0.025
-    with pytest.raises(InputError, match="vectors is 0"):
-        page["repeated"](X, 0)
