@@ -175,6 +175,16 @@ def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
     assert judged.scores[0].columns["n_judged"] == sum(map(len, task.values())) == 80
 
 
+def test_a_suite_keeps_so_many_drawn_pairs_of_each_split_and_so_many_rows_of_other_sets():
+    tasks = suite.load_tasks(["stsb", "mrpc"], "microworld", pairs=30, probe_rows=40)
+    assert {split: len(rows) for split, rows in tasks["stsb"].items()} == {"dev": 30, "test": 30}
+    assert {len(rows) for rows in tasks["mrpc"].values()} == {40}
+    whole = suite.load_tasks(["stsb"], "microworld")["stsb"]
+    assert len(whole["test"]) > 30
+    kept = tasks["stsb"]["test"].texts1
+    assert set(kept) <= set(whole["test"].texts1) and kept != whole["test"].texts1[:30]
+
+
 def test_a_split_that_a_set_does_not_have_is_the_users_mistake_and_may_be_asked_for():
     task = TASKS["one"]
     assert (
