@@ -6,6 +6,7 @@ from repro.evaluation.seeds import Estimate
 from repro.papers.recorded import JUDGES
 from repro.report import claims as of
 from repro.report.cells import average
+from repro.report.claim_fields import check_record
 from repro.report.judge import Judge
 from repro.report.outcomes import TESTABLE
 from repro.report.speakers import CONDITIONS
@@ -125,11 +126,11 @@ TABLE = {
     ],
 )
 def test_what_a_record_misspells_is_told_with_what_it_may_say(changed, told):
-    of.check_record("TOY-1", {**RECORD, "judges": ["seldom", "big"]}, TABLE)
+    check_record("TOY-1", {**RECORD, "judges": ["seldom", "big"]}, TABLE)
     with pytest.raises(InputError, match=told):
-        of.check_record("TOY-1", {**RECORD, **changed}, TABLE)
+        check_record("TOY-1", {**RECORD, **changed}, TABLE)
     with pytest.raises(InputError, match="TOY-1 does not say its statement and place"):
-        of.check_record("TOY-1", {"parts": []}, TABLE)
+        check_record("TOY-1", {"parts": []}, TABLE)
 
 
 @pytest.mark.parametrize(
