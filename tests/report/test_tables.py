@@ -14,15 +14,8 @@ from repro import paths
 from repro.methods import END_TO_END as END
 from repro.methods import STEP_1, STEP_2
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.tables import (
-    NO_BREAK,
-    comparison,
-    join_kinds,
-    paper_values,
-    show,
-    side_by_side,
-    to_myst,
-)
+from repro.report.kinds import join_kinds, paper_values, side_by_side
+from repro.report.tables import NO_BREAK, comparison, show, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
 

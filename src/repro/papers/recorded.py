@@ -14,9 +14,10 @@ from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import OfExperiment, folded
+from repro.report.kinds import KINDS, paper_values
 from repro.report.outcomes import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.scorecard import counts, decisive, scorecard
-from repro.report.tables import KINDS, MISSING, Shown, paper_values, show
+from repro.report.tables import MISSING, Shown, show
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
 from repro.report.verdict_table import beside_printed, verdict_table
 from repro.results import recorded_rows, results_folder

@@ -33,7 +33,7 @@ from repro.report.figures import (
     new_figure,
     series_handles,
 )
-from repro.report.tables import KINDS, title_of
+from repro.report.kinds import KINDS, title_of
 from repro.types import InputError, one_of
 
 SHADE: Mapping[str, Any] = {"alpha": 0.18, "linewidth": 0}

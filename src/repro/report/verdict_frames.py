@@ -17,9 +17,9 @@ from repro.manifests import sha256
 from repro.paths import PACKAGE
 from repro.reading import is_out_of_memory
 from repro.report.claims import OfExperiment, record_of
+from repro.report.kinds import KINDS
 from repro.report.outcomes import OUTCOMES
 from repro.report.speakers import placed
-from repro.report.tables import KINDS
 from repro.report.verdict import Measurement
 from repro.results import results_folder
 from repro.store import Store

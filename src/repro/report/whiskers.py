@@ -21,7 +21,7 @@ from repro.report.figures import (
     new_figure,
     series_handles,
 )
-from repro.report.tables import KINDS, title_of
+from repro.report.kinds import KINDS, title_of
 
 
 @drawing

@@ -16,7 +16,7 @@ from repro.methods import (
     TWO_STEP,
 )
 from repro.papers.wang import claims, gains, suites
-from repro.report.tables import paper_values
+from repro.report.kinds import paper_values
 from repro.rows import make_rows
 
 DIMS = (128, 64, 32, 16, 8)

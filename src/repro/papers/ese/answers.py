@@ -6,7 +6,7 @@ import pandas as pd
 
 from repro.methods import ESE, RAW
 from repro.papers.ese.reading import only, printed
-from repro.report.tables import paper_values
+from repro.report.kinds import paper_values
 
 FOUND = {
     "exact_match": "exact match",

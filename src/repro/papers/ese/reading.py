@@ -21,7 +21,7 @@ from repro.methods import (
     RAW,
     SHALLOW_AVERAGE,
 )
-from repro.report.tables import paper_values
+from repro.report.kinds import paper_values
 
 RIVALS = (RAW, MRL)  # What the paper compares ESE with; the control is ours
 PRINTED_BACKBONE = "bge-base-en-v1.5"

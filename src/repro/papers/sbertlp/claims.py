@@ -17,8 +17,9 @@ from repro.methods import MAJORITY
 from repro.report.cells import lowest
 from repro.report.claims import judges_of
 from repro.report.judge import Rule, judge
+from repro.report.kinds import paper_values
 from repro.report.measurements import absent, effect
-from repro.report.tables import names, paper_values
+from repro.report.tables import names
 from repro.report.verdict import Measurement
 
 SUITES = {

@@ -22,7 +22,8 @@ from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
-from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
+from repro.report.kinds import DATASETS, paper_values, side_by_side, title_of
+from repro.report.tables import Shown, names, wide
 from repro.runs.lines import Line, Task, TextTable
 from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
@@ -251,7 +252,7 @@ def draw_gains(
         panel.set_title(fill(network, 60), loc="left", fontsize=figures.SMALLEST)
         panel.margins(y=0.12)  # No diamond is cut
     figure.supylabel(ylabel, fontsize=12)
-    labels = [(titles or {}).get(name, tables.title_of(name)) for name in names]
+    labels = [(titles or {}).get(name, title_of(name)) for name in names]
     axes[-1].set_xticks(range(len(names)), labels)
     handles = [Line2D([], [], label="paper", **figures.PRINTED)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)

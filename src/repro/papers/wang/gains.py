@@ -10,8 +10,8 @@ from repro.evaluation.of_rows import estimate, estimates
 from repro.evaluation.power import FEWEST_SEEDS
 from repro.evaluation.seeds import Estimate, doublings, kendall, mean
 from repro.methods import END_TO_END, STEP_2
+from repro.report.kinds import paper_values
 from repro.report.measurements import effect, ratio
-from repro.report.tables import paper_values
 from repro.report.verdict import Measurement
 
 

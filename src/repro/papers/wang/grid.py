@@ -15,8 +15,8 @@ from repro.evaluation.of_rows import estimate
 from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.report.judge import Facts, Judge
+from repro.report.kinds import paper_values
 from repro.report.measurements import effect
-from repro.report.tables import paper_values
 from repro.report.verdict import Measurement
 
 

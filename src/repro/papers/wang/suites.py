@@ -14,8 +14,9 @@ from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
 from repro.report.cells import highest, together
 from repro.report.judge import Facts
+from repro.report.kinds import DATASETS
 from repro.report.measurements import effect
-from repro.report.tables import DATASETS, MISSING, wide
+from repro.report.tables import MISSING, wide
 from repro.report.verdict import Measurement
 
 NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step"}

@@ -10,7 +10,7 @@ from repro.papers.wang import claims, suites
 from repro.report.cells import lowest
 from repro.report.curves import curves
 from repro.report.figures import Drawing
-from repro.report.tables import join_kinds, paper_values
+from repro.report.kinds import join_kinds, paper_values
 from repro.report.verdict_frames import verdict_frame
 from repro.report.whiskers import sized, whiskers
 

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from repro.evaluation.seeds import doublings
+from repro.report.kinds import paper_values
 from repro.report.measurements import ratio
-from repro.report.tables import paper_values
 from repro.report.verdict import Measurement
 
 OURS, PEER = "this package", "scikit-learn"  # Settings: whose reducers were timed
