@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pybtex.database import Entry, parse_file
 
-from repro.book.site import pages_of
+from repro.book.contents_file import pages_of
 from repro.paths import project_root
 
 ROOT = project_root()

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from filelock import Timeout
 
-from repro.book import execution, notebook, site
+from repro.book import contents_file, execution, notebook, site
 from repro.book.ledger import Ledger
 from repro.book.parameters import parameters_of
 from repro.digests import digest
@@ -110,8 +110,8 @@ def build(
     if timeout is not None:
         above_zero(timeout, "timeout")
     root, started = root.resolve(), time.monotonic()
-    pages = site.pages_of(root)
-    chosen = site.choose(pages, only)
+    pages = contents_file.pages_of(root)
+    chosen = contents_file.choose(pages, only)
     build_folder = root / "_build"
     (build_folder / "book").mkdir(parents=True, exist_ok=True)
     lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1

@@ -1,27 +1,24 @@
-"""The book as a site: the pages that `_toc.yml` names, what each depends on, cause by cause, and
-how it is rendered.
-"""
+"""The book as a site: what each page depends on, cause by cause, and how it is rendered."""
 
 import ast
-import json
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from repro.book.contents_file import read_names
 from repro.book.ledger import Ledger
-from repro.book.notebook import SUFFIXES
 from repro.digests import all_modules, code_digest, digest, import_closure, imports_of
 from repro.manifests import sha256
-from repro.paths import PACKAGE, data_folder, hub_folder, inside
-from repro.types import InputError, choices, installed
+from repro.paths import PACKAGE, data_folder, hub_folder
+from repro.types import installed
 from repro.writing import write_text
 
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of
@@ -40,7 +37,6 @@ LOOK = ("_config.yml", "book/_static", "book/_ext")
 EXECUTING = ("repro.book.execution", "repro.book.kernel")
 """Modules that decide what any page shows, since they execute it."""
 CODE = (".py", ".pyc")
-WRITE_AGAIN = "correct it, or restore it with git"
 RENDERING = "rendering"  # The folder below `_build/` that Sphinx works in
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_TEXT = """\
@@ -73,83 +69,6 @@ WATCHED = (
 """Libraries whose version can change a number or a figure; others may come and go without a
 rebuild.
 """
-
-
-def pages_of(root: Path) -> dict[str, Path]:
-    """The pages of `_toc.yml` in reading order: name as the contents file has it, and source."""
-    pages = {}
-    for name in _files(_contents_of(root / "_toc.yml")):
-        candidates = [inside(root, name + suffix) for suffix in ("", *SUFFIXES)]
-        source = next((path for path in candidates if path.is_file()), None)
-        if source is None:
-            raise InputError(
-                f"_toc.yml names {name!r}, but there is no {name}.md: write the page or drop the "
-                "line"
-            )
-        pages[name.removesuffix(source.suffix)] = source
-    return pages
-
-
-def _contents_of(path: Path) -> dict[str, Any]:
-    """What a contents file says, once Sphinx could read it: by one that it cannot, no page of an
-    earlier build is to go.
-
-    Raises:
-        InputError: for anything else, such as an empty file.
-    """
-    from sphinx_external_toc.parsing import MalformedError, parse_toc_data
-
-    contents = read_names(path)
-    try:
-        parse_toc_data(contents)
-    except (MalformedError, RecursionError) as error:
-        reason = str(error) or type(error).__name__
-        expected = "expected the root page and, below it, a line `- file: PAGE` for each of them"
-        raise InputError(f"{path}: {reason}; {expected}: {WRITE_AGAIN}") from error
-    return contents
-
-
-def read_names(path: Path) -> dict[str, Any]:
-    """The names and values in a YAML file; none in one that is empty.
-
-    Raises:
-        InputError: for what is no YAML, holds something else, or leads back to itself.
-    """
-    expected = "expected names and values in YAML, UTF-8"
-    try:
-        found = yaml.safe_load(path.read_bytes())
-        json.dumps(found, default=str, skipkeys=True)  # Which no end of values could be
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path} cannot be read ({reason}): {expected}; {WRITE_AGAIN}") from error
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise InputError(f"{path} holds a {type(found).__name__}: {expected}; {WRITE_AGAIN}")
-    return found
-
-
-def _files(node: Any) -> Iterator[str]:
-    """Every page named in a contents file, whatever its nesting."""
-    if isinstance(node, dict):
-        yield from (str(node[key]) for key in ("root", "file") if key in node)
-        node = list(node.values())
-    for item in node if isinstance(node, list) else ():
-        yield from _files(item)
-
-
-def choose(pages: Collection[str], only: Collection[str] | None) -> set[str]:
-    """The pages a user names, bare or with folder and suffix; all of them if none is named."""
-    chosen = set()
-    for name in only or ():
-        bare = name.removesuffix(".md").removesuffix(".ipynb")
-        found = [page for page in pages if bare in (page, page.rsplit("/", 1)[-1])]
-        if not found:
-            names = [page.rsplit("/", 1)[-1] for page in pages]
-            told = choices(bare.rsplit("/", 1)[-1], names)
-            raise InputError(f"no page {name!r} in _toc.yml: {told}")
-        chosen.update(found)
-    return chosen or set(pages)
 
 
 def contents(files: Iterable[Path], base: Path) -> str:
