@@ -17,6 +17,7 @@ from scipy import linalg
 
 from repro.reducers.kernel_matrix import (
     BLOCK,
+    KERNELS,
     add_noise,
     centre,
     check_overflow,
@@ -87,7 +88,7 @@ class KPCA(Reducer):
 
     def _learn(self, X: Array) -> Array:
         n = len(X)
-        one_of(self.kernel, ("rbf", "poly", "sigmoid", "cosine", "linear"), "kernel")
+        one_of(self.kernel, KERNELS, "kernel")
         one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
         check_dim(self.degree, what="degree")
         count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")

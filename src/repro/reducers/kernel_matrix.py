@@ -12,8 +12,9 @@ from scipy.spatial.distance import pdist
 from repro.reducers.neighbors import blocks_of, square_norms
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, is_number
+from repro.types import Array, InputError, is_number, unit_rows
 
+KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear")
 BLOCK = 512  # Rows of a kernel matrix made at once
 TOLD = 1e-5  # Error of an exponent from which on a value of rbf tells it
 # Squared distance, relative to the squared norms, below which inner products then lose it
@@ -32,13 +33,16 @@ def kernel_values(
     """Kernel of every row of A (m, D) with every row of B (n, D), as (m, n) values and the constant
     to add to each.
 
-    rbf exp(−γ|a − b|²), poly (γ a·b + c)^degree, sigmoid tanh(γ a·b + c), linear a·b.
+    rbf exp(−γ|a − b|²), poly (γ a·b + c)^degree, sigmoid tanh(γ a·b + c), cosine a·b / |a||b|,
+    linear a·b.
     """
+    if kernel == "cosine":
+        A, B = unit_rows(A), unit_rows(B)
     if kernel == "rbf":
         K = _exponents(A, B, gamma)
         return np.expm1(K, out=K), 1.0
     K = A @ B.T
-    if kernel == "linear":
+    if kernel in ("cosine", "linear"):
         return K, 0.0
     K *= gamma
     K += coef0
