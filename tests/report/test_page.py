@@ -162,6 +162,7 @@ def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_
         ("searched", [0], "searched holds 0: expected numbers above 0"),
         ("temperatures", [0.5, 0.0], "temperatures holds 0.0: expected numbers above 0"),
         ("shares", [float("nan")], "shares holds nan: expected numbers above 0"),
+        ("targets", [1.0, 2.0], "targets holds 2.0: expected shares up to 1"),
     ],
 )
 def test_a_number_of_which_nothing_is_made_is_refused_by_the_name_that_the_reader_gave(

@@ -47,6 +47,8 @@ ZERO_SAYS = (
     *("examples", "folds", "steps"),
 )
 """Parameters of which 0 says something: to keep all, or to do without."""
+SHARES = ("shares", "targets")
+"""Parameters that are lists of shares."""
 # Rows to what they measure of the page's claims
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
@@ -111,7 +113,7 @@ class Page:
                 raise InputError(f"{name} is []: expected one value or more")
             if isinstance(value, list) and name != TEXTS:
                 _refuse_repeated(name, value)
-            _refuse_too_small(name, value, self.least.get(name, 1))
+            _refuse_out_of_range(name, value, self.least.get(name, 1))
         for line in told_before(self.name, self.parameters):
             complain(line)
         if self.record:
@@ -218,7 +220,7 @@ def _refuse_repeated(name: str, values: list[Any]) -> None:
             raise InputError(f"{name} has {value!r} twice: expected each value once")
 
 
-def _refuse_too_small(name: str, value: Any, least: int) -> None:
+def _refuse_out_of_range(name: str, value: Any, least: int) -> None:
     """Refuse a count or a size, or one in a list, of which nothing can be made: what uses it has
     another name for it.
     """
@@ -233,6 +235,8 @@ def _refuse_too_small(name: str, value: Any, least: int) -> None:
             raise InputError(f"{name} holds {each}: expected numbers above 0")
         if isinstance(each, int) and each < least:
             raise InputError(f"{name} holds {each}: expected {least} or more")
+        if name in SHARES and each > 1:
+            raise InputError(f"{name} holds {each}: expected shares up to 1")
 
 
 def _together(parts: list[Shown]) -> Shown:
