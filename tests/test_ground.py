@@ -23,6 +23,7 @@ from repro.types import (
     check_same_length,
     finite_vector,
     one_of,
+    told_as,
     unit_rows,
 )
 
@@ -247,3 +248,19 @@ def test_inside(tmp_path):
 def test_rows_are_brought_to_length_one_however_short_they_are_and_zeros_stay():
     X = np.array([[3e-15, 4e-15], [0.0, 0.0], [3.0, 4.0]])
     np.testing.assert_allclose(unit_rows(X), [[0.6, 0.8], [0.0, 0.0], [0.6, 0.8]], rtol=1e-12)
+
+
+def test_a_parameter_is_told_as_its_giver_calls_it_and_a_word_stays():
+    for said, told in (
+        (
+            "size is 5: expected 1 to 3 (the size of X)",
+            "--dim is 5: expected 1 to 3 (the size of X)",
+        ),
+        ("size are [5]: no size fits", "--dim are [5]: no size fits"),
+        ("size[1] is 2", "--dim[1] is 2"),
+        ("fit one with size=3, of any size", "fit one with --dim=3, of any size"),
+        ("of a size above 1, resize is 3", "of a size above 1, resize is 3"),
+    ):
+        with pytest.raises(InputError) as refused, told_as(size="--dim"):
+            raise InputError(said)
+        assert str(refused.value) == told

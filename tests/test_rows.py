@@ -473,6 +473,17 @@ def test_a_column_of_another_kind_is_refused_wherever_rows_are_read(
             read()
 
 
+def test_a_column_that_no_row_has_is_read_past_and_recording_does_not_lose_it(tmp_path):
+    (path,) = record(some(), tmp_path)
+    some().assign(notes="checked twice").to_parquet(path, index=False)
+    listed = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "SHA256SUMS").write_text(f"{listed}  {path.name}\n")
+    assert list(read_rows(path).columns) == list(COLUMNS)
+    with pytest.raises(InputError, match=r"holds the column 'notes', which is no row's and would"):
+        record(some(metric="accuracy"), tmp_path)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == listed
+
+
 def test_numbers_that_another_program_wrote_are_read_as_those_of_their_column(tmp_path):
     frame = some().assign(seed=[0.0, 1.0], value=[0, 1], layer=[None, None])
     frame.to_parquet(tmp_path / "e.parquet", index=False)

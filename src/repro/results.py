@@ -131,6 +131,7 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
             path = paths.inside(folder, f"{experiment}.parquet")
             refuse_missing(path, digests)
             recorded = read_recorded(path) if path.is_file() else make_rows([])
+            _refuse_more_columns(path)
             check_replaceable(group, recorded, path)
             merged[path] = _merged(group, recorded)
         for path, frame in merged.items():
@@ -142,6 +143,21 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
             digests[path.name] = {new}
             write_digests(folder, digests)
     return list(merged)
+
+
+def _refuse_more_columns(path: Path) -> None:
+    """Refuse to write a file of rows anew in which somebody keeps what no row has: it would be
+    lost.
+    """
+    from pyarrow.parquet import read_schema  # Which nobody needs who only reads rows
+
+    names = read_schema(path).names if path.is_file() else []
+    if more := [name for name in names if name not in COLUMNS]:
+        fault = f"holds the column {more[0]!r}, which is no row's and would be lost"
+        raise InputError(
+            f"{path} {fault}. Nothing was recorded: keep it in a file elsewhere, drop it here and "
+            f"{LIST_ANEW}"
+        )
 
 
 def _merged(rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:

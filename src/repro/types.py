@@ -253,13 +253,16 @@ def check_dims(
 def told_as(**names: str) -> Iterator[None]:
     """Let errors name a parameter as whoever gave its value calls it: `n_components="--dim"` of a
     reducer, whose names are by scikit-learn's contract.
+
+    A name is a parameter's where it opens the message, or where its value follows; elsewhere it is
+    a word.
     """
     try:
         yield
     except InputError as error:
         said = str(error)
         for name, given in names.items():
-            said = re.sub(rf"\b{name}\b", given, said)
+            said = re.sub(rf"(?<!\w){name}(?= (?:is|are|has|holds) |=)|^{name}\b", given, said)
         raise InputError(said) from error
 
 

@@ -4,11 +4,13 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import jupytext
 import papermill
 import psutil
 import pytest
+from papermill.exceptions import PapermillExecutionError
 
 from repro.book import builder as book
 from repro.book import execution, kernel, notebook, parameters, site
@@ -147,6 +149,23 @@ def test_a_mistake_in_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_pat
         execution.run(source, tmp_path / "n.ipynb")
     assert "before" in (tmp_path / "n.failed.ipynb").read_text()
     assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.failed.ipynb", "n.md"]
+
+
+def test_a_refusal_tells_what_was_given_where_it_names_none_of_it(tmp_path, monkeypatch):
+    source = write(tmp_path / "n.md", "1", parameters=PARAMETERS)
+
+    refusal = "6 rows: the dims need 10"
+    for kind, error, given, said in (
+        ("InputError", InputError, {"rate": 0.1}, r"dims need 10 \(given: rate 0\.1\)$"),
+        ("InputError", InputError, {"backbone": "x" * 99}, r" \(given: backbone x{60}…\)$"),
+        ("InputError", InputError, {"rate": 0.1, "dims": [8]}, "dims need 10$"),
+        ("InputError", InputError, {}, "dims need 10$"),
+        ("KeyError", execution.NotebookError, {"rate": 0.1}, "dims need 10$"),
+    ):
+        stopped = PapermillExecutionError(1, 1, "1", kind, refusal, [])
+        monkeypatch.setattr(papermill, "execute_notebook", Mock(side_effect=stopped))
+        with pytest.raises(error, match=said):
+            execution.run(source, tmp_path / "n.ipynb", given)
 
 
 def test_a_run_that_fails_replaces_no_good_one_and_a_good_one_takes_its_notes_away(

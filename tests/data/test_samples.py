@@ -2,6 +2,8 @@
 triples.
 """
 
+import os
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,16 @@ def test_a_file_of_ones_own(write):
     write("mine.txt", "one line", "another line", "something else")
     assert fingerprint(str(path), "local") != before
     assert training_sentences(config, Store())[-1] == "something else"  # In the same process
+
+
+def test_a_file_edited_to_the_same_size_and_time_is_another(write):
+    path = write("mine.txt", "one line", "another line")
+    long_ago = (1_000_000_000, 1_000_000_000)
+    os.utime(path, long_ago)
+    before = fingerprint(str(path), "local")
+    write("mine.txt", "one lime", "another lime")
+    os.utime(path, long_ago)  # As `rsync --times` and `cp --preserve` leave it
+    assert fingerprint(str(path), "local") != before  # In the same process
 
 
 def test_fingerprints_tell_sources_apart(write, tmp_path, monkeypatch):

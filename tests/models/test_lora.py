@@ -2,6 +2,7 @@
 output.
 """
 
+import json
 import shutil
 
 import pytest
@@ -11,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.lora import adapter_weights, add_lora, targets
+from repro.models.sources import identity
 from repro.settings import LoraConfig
 from repro.types import InputError
 
@@ -135,6 +137,23 @@ def test_a_base_is_found_from_anywhere_cut_again_and_refused_with_other_bytes(
         match=rf"were trained beside {base} with weights [0-9a-f]{{16}}, but those it has",
     ):
         SentenceEncoder.load(str(tmp_path / "adapted"))
+
+
+def test_adapters_are_known_by_the_network_that_they_stand_beside_too(tiny, tmp_path, sentences):
+    base, place = tmp_path / "base", str(tmp_path / "adapted")
+    shutil.copytree(tiny, base)
+    encoder = SentenceEncoder.load(str(base), pooling="mean")
+    add_lora(encoder.backbone, SMALL, seed=0)
+    encoder.save(tmp_path / "adapted")
+    X, before = encoder.encode(sentences[:9]), identity(place)
+    assert before not in (identity(str(base)), identity(tiny))
+    # Its weights stay, by which loading knows it
+    (base / "manifest.json").unlink(missing_ok=True)
+    note = json.loads((base / "config.json").read_text(encoding="utf-8"))
+    (base / "config.json").write_text(json.dumps({**note, "hidden_act": "relu"}), "utf-8")
+    changed = SentenceEncoder.load(place).encode(sentences[:9])
+    assert abs(changed - X).max() > 1e-3
+    assert identity(place) != before
 
 
 def test_damaged_adapters_are_named_and_are_no_backbone(saved):

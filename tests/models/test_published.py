@@ -135,6 +135,18 @@ def test_the_dense_layer_follows_the_mean(distiluse):
     assert load_modules(distiluse).pooling == "mean"
 
 
+def test_a_part_in_a_folder_of_a_folder_is_read_and_decides_the_identity(distiluse):
+    shutil.move(distiluse / "2_Dense", distiluse / "heads" / "2_Dense")
+    modules = json.loads((distiluse / "modules.json").read_text(encoding="utf-8"))
+    modules[2]["path"] = "heads/2_Dense"
+    note(distiluse, "modules.json", modules)
+    X, before = load_modules(distiluse).encode(TEXTS), identity(str(distiluse))
+    weights = distiluse / "heads" / "2_Dense" / "model.safetensors"
+    save_file({name: -value for name, value in load_file(weights).items()}, weights)
+    np.testing.assert_allclose(load_modules(distiluse).encode(TEXTS), -X, atol=1e-6)
+    assert identity(str(distiluse)) != before
+
+
 def test_what_is_not_known_is_refused(distiluse):
     weights, dense = (distiluse / "2_Dense" / name for name in ("model.safetensors", "config.json"))
     for spoil, words in (

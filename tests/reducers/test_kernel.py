@@ -12,7 +12,7 @@ from repro.reducers import KPCA, PCA, kernel, kernel_matrix
 from repro.reducers.kernel import SINGLE
 from repro.reducers.kernel_matrix import add_noise, median_gamma
 from repro.reducers.spectral import WIDTH, block_lanczos
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 
 def cloud(n=80, D=10, seed=0):
@@ -130,6 +130,38 @@ def test_lanczos_gives_up_where_it_cannot_be_sure():
     assert search(np.ones((300, WIDTH)), 2) is not None  # A useless start is replaced
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_row_is_as_near_to_itself_as_can_be_at_any_scale(dtype):
+    rng = np.random.default_rng(0)
+    for scale in (1e2, 1e4, 1e8, 1e12):
+        X = (scale * rng.standard_normal((60, 30))).astype(dtype)
+        X[1::2] = X[::2]  # Each row twice
+        kpca = KPCA(20)
+        scores = kpca.fit_transform(X)
+        # K is a block of ones for each pair, of which the constant vector is taken out
+        np.testing.assert_allclose(kpca.eigenvalues_, 2, rtol=1e-6)
+        np.testing.assert_allclose(kpca.transform(X), scores, atol=1e-5)
+
+
+def test_long_rows_near_one_another_are_told_by_their_distance():
+    rng = np.random.default_rng(1)
+    X = (1e3 * rng.standard_normal((100, 30))).astype(np.float32)
+    X[1::2] = X[::2] + rng.standard_normal((50, 30)).astype(np.float32)
+    single, double = KPCA(40).fit(X), KPCA(40).fit(X.astype(np.float64))
+    np.testing.assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=1e-3)
+    np.testing.assert_allclose(single.transform(X), single.fit_transform(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["linear", "cosine"])
+def test_products_do_not_lose_what_varies_little_about_a_large_mean(name):
+    X, mean = cloud(12, 30), np.full(30, 1e9)
+    far, small = KPCA(5, kernel=name).fit(X + mean), KPCA(5, kernel="linear")
+    rows = X + mean if name == "linear" else unit_rows(X + mean)
+    small.fit(rows - rows.mean(0))
+    np.testing.assert_allclose(far.eigenvalues_, small.eigenvalues_, rtol=1e-4)
+    np.testing.assert_allclose(far.transform(X + mean), far.fit_transform(X + mean), rtol=1e-4)
+
+
 def test_indefinite_kernels():
     X = cloud(60)
     clip = KPCA(5, kernel="sigmoid").fit(X)
@@ -216,6 +248,10 @@ def test_the_median_of_many_rows_is_that_of_rows_from_everywhere():
             r"n_components is 29: expected 1 to \d+ \(the positive eigenvalues",
         ),
         (2, {}, np.ones((5, 3)), "all 5 rows of X are equal"),
+        *(
+            (1, {"kernel": "cosine"}, np.outer(np.arange(1, n), cloud(1, 9)), "point the same way")
+            for n in (6, 40)
+        ),
         (
             2,
             {"kernel": "poly", "degree": 60},

@@ -110,9 +110,18 @@ def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(p):
     )
 
 
-@pytest.mark.parametrize("name", ["truncate", "pca", "svd", "autoencoder"])
-def test_rows_that_do_not_vary_explain_nothing(name):
-    fitted = make_reducer(name, 2).fit(np.tile([1.0, 2.0, 3.0], (6, 1)))
+def test_little_variance_about_a_large_mean_is_shared_among_the_axes_of_svd():
+    about = 1e6 + 1e-3 * np.random.default_rng(2).standard_normal((50, 8))
+    fitted = SVD(1).fit(about)
+    deviations = about - about.mean(0)
+    along = (deviations @ fitted.components_[0]).var() / deviations.var(0).sum()
+    assert fitted.explained_variance_ratio_ == pytest.approx([along], rel=1e-6)
+
+
+@pytest.mark.parametrize("row", [[1.0, 2.0, 3.0], [0.1, 0.2, 0.7]])  # The mean misses the latter
+@pytest.mark.parametrize("name", ["truncate", "centred", "pca", "svd", "autoencoder"])
+def test_rows_that_do_not_vary_explain_nothing(name, row):
+    fitted = make_reducer(name, 2).fit(np.tile(row, (6, 1)))
     np.testing.assert_allclose(fitted.explained_variance_ratio_, 0, atol=1e-12)
 
 

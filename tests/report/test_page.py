@@ -9,6 +9,7 @@ import sys
 import warnings
 from types import ModuleType
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -161,6 +162,7 @@ def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_
         ("searched", [0], "searched holds 0: expected numbers above 0"),
         ("temperatures", [0.5, 0.0], "temperatures holds 0.0: expected numbers above 0"),
         ("shares", [float("nan")], "shares holds nan: expected numbers above 0"),
+        ("targets", [1.0, 2.0], "targets holds 2.0: expected shares up to 1"),
     ],
 )
 def test_a_number_of_which_nothing_is_made_is_refused_by_the_name_that_the_reader_gave(
@@ -174,6 +176,73 @@ def test_a_number_of_which_something_is_made_is_taken():
     values = {"rows": 0, "seed": -1, "seeds": [0, -1], "starts": [0], "warmup": 0, "margin": -1}
     values |= {"dim": 1, "folds": 0, "two_step": False, "dims": [0.5, 8], "methods": ["pca"]}
     assert Page("x", "wang_table1", parameters=values).parameters == values
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("rows", 2, "rows is 2: expected 0, or 3 or more"),
+        ("rows", -1, "rows is -1: expected 0, or 3 or more"),
+        ("points", 1, "points is 1: expected 2 or more"),
+        ("batches", [64, 1], "batches holds 1: expected 2 or more"),
+        ("draws", 0, "draws is 0: expected 1 or more"),
+    ],
+)
+def test_a_page_says_of_what_it_needs_more_than_one(name, value, said):
+    least = {"rows": 3, "points": 2, "batches": 2}
+    with pytest.raises(InputError, match=f"{said}$"):
+        Page("x", "wang_table1", least=least, parameters={name: value})
+    enough = {"rows": 0, "points": 2, "batches": [2, 64], "draws": 1}
+    assert Page("x", "wang_table1", least=least, parameters=enough).parameters == enough
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Run the first cells of a page with values of a reader's own, up to where it is a `Page`."""
+
+    def run(name, **given):
+        main = ModuleType("__main__")
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        for cell in notebook.read(project_root() / "notebooks" / f"{name}.md").cells:
+            if cell.cell_type == "code":
+                exec(compile(cell.source, name, "exec"), vars(main))
+                vars(main).update(given if notebook.declares(cell) else {})
+                if "page = Page(" in cell.source:
+                    return vars(main)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("ese_figure6_efficiency", {"vectors": 9}, "vectors is 9: expected 10 or more"),
+        ("proposal_alignment_uniformity", {"points": 1}, "points is 1: expected 2 or more"),
+        ("proposal_alignment_uniformity", {"batch": 1}, "batch is 1: expected 2 or more"),
+        ("proposal_alignment_uniformity", {"batches": [1]}, "batches holds 1: expected 2 or more"),
+        ("proposal_alignment_uniformity", {"temperatures": [1e-6]}, "temperatures holds 1e-06, at"),
+        ("proposal_johnson_lindenstrauss", {"rows": 2}, "rows is 2: expected 0, or 3 or more"),
+        ("proposal_johnson_lindenstrauss", {"targets": [1.0]}, "targets holds 1: expected dist"),
+        ("zhang_figure2_sts", {"rows": 2}, "rows is 2: expected 0, or 3 or more"),
+    ],
+)
+def test_a_page_refuses_too_little_before_its_work(name, given, said, opened):
+    with pytest.raises(InputError, match=said):
+        opened(name, **given)
+
+
+def test_meanings_that_are_too_few_to_be_neighbours_are_told_by_what_draws_them(opened):
+    here = opened("beyond_microworld", pairs=3, values=2)
+    cells = notebook.read(project_root() / "notebooks" / "beyond_microworld.md").cells
+    (code,) = (cell.source for cell in cells if "def estimated(" in cell.source)
+    (function,) = (
+        line for line in ast.parse(code).body if getattr(line, "name", "") == "estimated"
+    )
+    exec(ast.unparse(function), here)
+    X = np.random.default_rng(0).standard_normal((20, 8))
+    with pytest.raises(InputError, match="pairs is 3 and values is 2: 10 different meanings"):
+        here["estimated"](X[:5], X[5:10])
+    assert len(here["estimated"](X[:10], X[10:])) == 4
 
 
 def test_the_pages_say_by_which_parameters_zero_says_something_and_which_are_no_whole_numbers():

@@ -21,6 +21,8 @@ from repro.printed import completed
 from repro.types import InputError, above_zero
 from repro.writing import partial_of, writable_file
 
+LONGEST_VALUE = 60  # Characters of a parameter's value in a message
+
 
 class NotebookError(RuntimeError):
     """A notebook that stopped in one of its cells; the message says which, and why."""
@@ -70,7 +72,8 @@ def run(
     # Papermill reports each file it touches and warns of types it cannot read; ours were checked
     # above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    with _errors_with_place(source, timeout), _result_kept(partial, output, failed):
+    placed = _errors_with_place(source, timeout, parameters or {})
+    with placed, _result_kept(partial, output, failed):
         return papermill.execute_notebook(
             node,
             partial,
@@ -109,14 +112,22 @@ papermill_engines.register(SAVED_AT_END, _SavedAtEnd)
 
 
 @contextlib.contextmanager
-def _errors_with_place(source: Path, timeout: float | None) -> Iterator[None]:
-    """Errors of an execution as errors that say which notebook failed, and where in it."""
+def _errors_with_place(
+    source: Path,
+    timeout: float | None,
+    given: Mapping[str, Any],
+) -> Iterator[None]:
+    """Errors of an execution as errors that say which notebook failed, and where in it; and what it
+    was given, where a refusal names none of that.
+    """
     try:
         yield
     except PapermillExecutionError as error:
         where = f"{source.name}, cell {error.cell_index + 1}, at `{_failing_line(error)}`"
-        kind = InputError if error.ename == "InputError" else NotebookError
-        raise kind(f"{where}: {error.ename}: {error.evalue}") from error
+        told = f"{where}: {error.ename}: {error.evalue}"
+        if error.ename == "InputError":
+            raise InputError(told + _not_named(given, error.evalue)) from error
+        raise NotebookError(told) from error
     except CellTimeoutError as error:
         raise NotebookError(f"{source.name}: a cell took longer than {timeout:g} s") from error
     except DeadKernelError as error:
@@ -125,6 +136,21 @@ def _errors_with_place(source: Path, timeout: float | None) -> Iterator[None]:
         ) from error
     except RuntimeError as error:  # Of a kernel that did not start within a minute
         raise NotebookError(f"{source.name}: {error}") from error
+
+
+def _not_named(given: Mapping[str, Any], refusal: str) -> str:
+    """The parameters that a reader gave, where a refusal names none of them: what uses them may
+    have other names, such as folds of rows.
+    """
+    own = {name: value for name, value in given.items() if name not in ("profile", "record")}
+    if not own or any(re.search(rf"(?<!\w){name}(?!\w)", refusal) for name in own):
+        return ""
+    values = []
+    for name, value in own.items():
+        whole = str(value)
+        cut = f"{whole[:LONGEST_VALUE]}…" if len(whole) > LONGEST_VALUE else whole
+        values.append(f"{name} {cut}")
+    return f" (given: {', '.join(values)})"
 
 
 @contextlib.contextmanager

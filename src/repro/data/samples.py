@@ -5,7 +5,6 @@ be asked.
 import os
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from repro import data, paths
 from repro.data.local import local_path
 from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
-from repro.manifests import sha256
+from repro.manifests import sha256_of_large
 from repro.seeding import make_rng
 from repro.sets import Retrieval
 from repro.settings import TrainConfig
@@ -33,7 +32,9 @@ def fingerprint(name: str, source: str) -> str:
         files = sorted(
             path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
         )
-        return digest({path.relative_to(folder).as_posix(): _checksum(path) for path in files})
+        return digest(
+            {path.relative_to(folder).as_posix(): sha256_of_large(path) for path in files}
+        )
     if source == "hub":
         from repro.data.hub import hub_source, hub_version  # Brings pyarrow
 
@@ -45,19 +46,8 @@ def fingerprint(name: str, source: str) -> str:
             ],
             code=("repro.data.hub",),
         )
-    sums = [_checksum(path) for path in _local_files(name)]
+    sums = [sha256_of_large(path) for path in _local_files(name)]
     return digest(sums, code=(READERS,))
-
-
-def _checksum(path: Path) -> str:
-    state = path.stat()
-    return _checksum_as_of(path.resolve(), state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=256)
-def _checksum_as_of(path: Path, modified: int, size: int) -> str:
-    # A kernel may outlive an edit of the file it read, so the name alone would not do
-    return sha256(path)
 
 
 def _local_files(name: str) -> list[Path]:

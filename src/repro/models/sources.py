@@ -16,7 +16,7 @@ from huggingface_hub import constants, get_session, snapshot_download
 from repro import paths
 from repro.digests import digest
 from repro.manifests import sha256_of_large
-from repro.models.notes import refuse_other_kinds
+from repro.models.notes import file_of, parts_of, refuse_other_kinds, saved_note
 from repro.types import InputError, installing
 from repro.writing import refuse_other_encoding
 
@@ -193,22 +193,33 @@ def identity(name_or_path: str) -> str:
     it stands for here.
 
     Of a local folder also of its notes, which say how states are pooled, where texts end, and what
-    adapters adapt.
+    adapters adapt; of adapters also of the network that they stand beside.
     """
-    if is_hub_id(name_or_path):
-        found = hub_folder(name_or_path, download=_hub_answers(), patterns=("config.json",))
-        return f"{name_or_path}@{found.name}"
-    folder = locate(name_or_path)
-    weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
-    files = [*weights, folder / "config.json", folder / "tokenizer.json"]
-    if name_or_path not in (*SHIPPED, MINILM):
-        files = list(
-            dict.fromkeys([*files, *(file for pattern in READ for file in folder.glob(pattern))])
-        )
+    base = None if is_hub_id(name_or_path) else saved_note(locate(name_or_path)).get("base")
+    if not base:
+        return _identity_of_files(name_or_path)
+    # What stands beside other adapters is refused where it is loaded
     return digest(
         {
-            file.relative_to(folder).as_posix(): sha256_of_large(file)
-            for file in files
-            if file.is_file()
+            "adapters": _identity_of_files(name_or_path),
+            "base": _identity_of_files(str(base["name"])),
         }
     )
+
+
+def _identity_of_files(name_or_path: str) -> str:
+    """The same without what a folder stands beside."""
+    if is_hub_id(name_or_path):
+        snapshot = hub_folder(name_or_path, download=_hub_answers(), patterns=("config.json",))
+        return f"{name_or_path}@{snapshot.name}"
+    folder = locate(name_or_path)
+    weights = [*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")]
+    files = [*weights, folder / "config.json", folder / "tokenizer.json"]
+    if name_or_path not in (*SHIPPED, MINILM):
+        files += [file for pattern in READ for file in folder.glob(pattern)]
+    names = {file.relative_to(folder).as_posix() for file in files}
+    # A part may lie deeper than those patterns reach
+    for _, place in parts_of(folder):
+        names |= {f"{place}/{name}" for name in ("config.json", "model.safetensors") if place}
+    there = {name: file_of(folder, name) for name in names}
+    return digest({name: sha256_of_large(file) for name, file in there.items() if file})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from repro.reducers.reducer import Reducer, check_size
+from repro.reducers.reducer import Reducer, check_size, deviations
 from repro.seeding import make_rng, threads
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, check_dims, check_positive, is_number, one_of
@@ -114,7 +114,7 @@ class Autoencoder(Reducer):
         self.encoder_, self.decoder_ = layers[: len(layers) // 2], layers[len(layers) // 2 :]
         embedded = forward(centred, self.encoder_, self.activation, affine=False)
         rebuilt = forward(embedded, self.decoder_, self.activation, affine=True)
-        total = float(np.square(centred, dtype=np.float64).sum())
+        total = float(np.square(deviations(X)).sum())
         left = float(np.square(centred - rebuilt, dtype=np.float64).sum())
         self.explained_variance_ratio_ = np.array([1 - left / total if total else 0.0])
 

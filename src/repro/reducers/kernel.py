@@ -17,6 +17,7 @@ from scipy import linalg
 
 from repro.reducers.kernel_matrix import (
     BLOCK,
+    KERNELS,
     add_noise,
     centre,
     check_overflow,
@@ -87,7 +88,7 @@ class KPCA(Reducer):
 
     def _learn(self, X: Array) -> Array:
         n = len(X)
-        one_of(self.kernel, ("rbf", "poly", "sigmoid", "cosine", "linear"), "kernel")
+        one_of(self.kernel, KERNELS, "kernel")
         one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
         check_dim(self.degree, what="degree")
         count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
@@ -95,10 +96,13 @@ class KPCA(Reducer):
         self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
         self.shift_ = 0.0
         self.origin_ = np.zeros(X.shape[1])
-        # Distances do not move with the origin, and from the middle of the rows they lose least to
-        # rounding
-        if self.kernel == "rbf":
-            self.origin_ = X.mean(0, dtype=np.float64)
+        if self.kernel == "cosine":
+            _check_directions(self._prepared(X))
+        # Neither distances nor centred products move with the origin, and from the middle of the
+        # rows they lose least to rounding; noise is measured by products as they are
+        moves = ("rbf",) if self.indefinite == "jitter" else ("rbf", "linear", "cosine")
+        if self.kernel in moves:
+            self.origin_ = self._prepared(X).mean(0, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # An error tells of it
             if self.kernel in ("cosine", "linear") and n > X.shape[1]:
                 return self._fit_columns(X, count)
@@ -114,18 +118,23 @@ class KPCA(Reducer):
 
     @property
     def _options(self) -> dict[str, Any]:
+        # Prepared rows have length 1 for cosines
+        kernel = "linear" if self.kernel == "cosine" else self.kernel
         return {
-            "kernel": self.kernel,
+            "kernel": kernel,
             "gamma": self.gamma_,
             "degree": self.degree,
             "coef0": self.coef0,
         }
 
     def _prepared(self, X: Array) -> Array:
-        """Rows about the origin, in the precision that the kernel needs: only rbf's does well with
-        single.
+        """Rows about the origin, of length 1 before for cosines, in the precision that the kernel
+        needs: only rbf's does well with single.
         """
-        return (X - self.origin_).astype(X.dtype if self.kernel == "rbf" else np.float64)
+        if self.kernel == "rbf":
+            return (X - self.origin_).astype(X.dtype)
+        rows = X.astype(np.float64)
+        return (unit_rows(rows) if self.kernel == "cosine" else rows) - self.origin_
 
     def _features(self, X: Array) -> Array:
         """What `dual_` maps to scores: kernel values with the fitted rows (m, n), or the columns
@@ -133,7 +142,7 @@ class KPCA(Reducer):
         """
         X = self._prepared(X)
         if self.basis_ is None:
-            return unit_rows(X) if self.kernel == "cosine" else X
+            return X
         return kernel_values(X, self.basis_, **self._options)[0]
 
     def _scores(self, X: Array) -> Array:
@@ -263,3 +272,11 @@ class KPCA(Reducer):
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         self.smallest_eigenvalue_, self.solver_ = float(values[1]), "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
+
+
+def _check_directions(X: Array) -> None:
+    """Raise an InputError if all rows of length 1 (n, D) are equal but for rounding."""
+    if np.ptp(X, axis=0).max() <= 4 * np.finfo(X.dtype).eps:
+        raise InputError(
+            f"all {len(X)} rows of X point the same way: cosines tell none from another"
+        )

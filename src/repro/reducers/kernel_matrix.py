@@ -14,7 +14,11 @@ from repro.seeding import make_rng
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, is_number, unit_rows
 
+KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear")
 BLOCK = 512  # Rows of a kernel matrix made at once
+TOLD = 1e-5  # Error of an exponent from which on a value of rbf tells it
+# Squared distance, relative to the squared norms, below which inner products then lose it
+CLOSE = 1e-2
 
 
 def kernel_values(
@@ -34,13 +38,10 @@ def kernel_values(
     """
     if kernel == "cosine":
         A, B = unit_rows(A), unit_rows(B)
-    K = A @ B.T
     if kernel == "rbf":
-        K *= 2 * gamma
-        K -= gamma * square_norms(A)[:, None]
-        K -= gamma * square_norms(B)
-        np.minimum(K, 0, out=K)  # Minus a squared distance, but for rounding
+        K = _exponents(A, B, gamma)
         return np.expm1(K, out=K), 1.0
+    K = A @ B.T
     if kernel in ("cosine", "linear"):
         return K, 0.0
     K *= gamma
@@ -55,6 +56,25 @@ def kernel_values(
             K *= base
     K -= constant
     return K, constant
+
+
+def _exponents(A: Array, B: Array, gamma: float) -> Array:
+    """−γ|a − b|² (m, n), from inner products; of long rows that lie close to one another from their
+    differences, so that a row's value with itself is 1 at any scale.
+    """
+    squares_a, squares_b = square_norms(A), square_norms(B)
+    K = A @ B.T
+    K *= 2 * gamma
+    K -= gamma * squares_a[:, None]
+    K -= gamma * squares_b
+    longest = float(squares_a.max(initial=0)) + float(squares_b.max(initial=0))
+    if 4 * np.finfo(K.dtype).eps * gamma * longest > TOLD:
+        reach = CLOSE * gamma * np.add.outer(squares_a, squares_b)
+        near, far = np.nonzero(K + reach > 0)
+        for part in blocks_of(len(near), A.shape[1]):
+            differences = A[near[part]].astype(np.float64) - B[far[part]]
+            K[near[part], far[part]] = -gamma * square_norms(differences)
+    return np.asarray(np.minimum(K, 0, out=K))  # Above 0 by rounding alone
 
 
 def median_gamma(X: Array) -> float:

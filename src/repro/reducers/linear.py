@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from repro.reducers.reducer import Reducer, check_size
+from repro.reducers.reducer import Reducer, check_size, deviations
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array, InputError, check_embeddings
@@ -76,7 +76,7 @@ class Truncate(Linear):
 
     def _learn(self, X: Array) -> None:
         count = check_size(self.n_components, X.shape[1], "the columns of X")
-        variances = X.var(0, dtype=np.float64)
+        variances = (deviations(X) ** 2).mean(0)
         self.explained_variance_ratio_ = shares(variances[:count], float(variances.sum()))
 
     def _reduce(self, X: Array) -> Array:
@@ -133,7 +133,7 @@ class PCA(Linear):
             f"min(n - 1, D) of {n} rows and {D} columns",
         )
         self.mean_ = X.mean(0, dtype=np.float64)
-        centred = X - self.mean_
+        centred = deviations(X)
         self.scale_ = np.ones(D)
         if self.standardize:
             deviation = np.sqrt(np.mean(centred**2, axis=0))
@@ -184,9 +184,10 @@ class SVD(Linear):
         X = X.astype(np.float64, copy=False)
         self.singular_values_, V = right_singular_vectors(X, count)
         self.components_ = np.ascontiguousarray(V.T)
-        mean = X.mean(0)
-        self.explained_variance_ = np.maximum(self.singular_values_**2 / n - (mean @ V) ** 2, 0.0)
-        total = float(np.vdot(X, X)) / n - float(mean @ mean)
+        # Mean squares less the squared mean would lose what varies little about a large mean
+        centred = deviations(X)
+        self.explained_variance_ = ((centred @ V) ** 2).mean(0)
+        total = float(np.vdot(centred, centred)) / n
         self.explained_variance_ratio_ = shares(self.explained_variance_, total)
 
     def _reduce(self, X: Array) -> Array:

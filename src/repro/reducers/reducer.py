@@ -105,6 +105,15 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return tags
 
 
+def deviations(X: Array) -> Array:
+    """X (n, D) less its mean in float64, exactly 0 in rows that are equal: their mean itself may
+    miss them by rounding, which would then be all the variance there is.
+    """
+    apart = X.astype(np.float64) - X[0]
+    apart -= apart.mean(0)
+    return apart
+
+
 def check_not_vanishing(X: Array) -> Array:
     """Return X (n, D), or raise an InputError if it has entries but all are below `SMALLEST`."""
     reach = max(float(X.max()), -float(X.min()))

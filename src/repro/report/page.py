@@ -47,6 +47,8 @@ ZERO_SAYS = (
     *("examples", "folds", "steps"),
 )
 """Parameters of which 0 says something: to keep all, or to do without."""
+SHARES = ("shares", "targets")
+"""Parameters that are lists of shares."""
 # Rows to what they measure of the page's claims
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
@@ -99,6 +101,8 @@ class Page:
     record: bool = False
     may_be_empty: Collection[str] = ()
     """Names of parameters that are lists of something the page can do without."""
+    least: Mapping[str, int] = field(default_factory=dict)
+    """Of parameters that need more than one of something, so many; 0 still says what it does."""
     parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
     """Of the notebook, as they were before its code went on."""
 
@@ -109,7 +113,7 @@ class Page:
                 raise InputError(f"{name} is []: expected one value or more")
             if isinstance(value, list) and name != TEXTS:
                 _refuse_repeated(name, value)
-            _refuse_too_small(name, value)
+            _refuse_out_of_range(name, value, self.least.get(name, 1))
         for line in told_before(self.name, self.parameters):
             complain(line)
         if self.record:
@@ -216,18 +220,23 @@ def _refuse_repeated(name: str, values: list[Any]) -> None:
             raise InputError(f"{name} has {value!r} twice: expected each value once")
 
 
-def _refuse_too_small(name: str, value: Any) -> None:
+def _refuse_out_of_range(name: str, value: Any, least: int) -> None:
     """Refuse a count or a size, or one in a list, of which nothing can be made: what uses it has
     another name for it.
     """
     if name in (*SEEDS, *REAL) or isinstance(value, bool):
         return
-    least = 0 if name in ZERO_SAYS else 1
-    if isinstance(value, int) and value < least:
-        raise InputError(f"{name} is {value}: expected {least} or more")
+    if isinstance(value, int) and value < least and not (value == 0 and name in ZERO_SAYS):
+        all_of_it = "0, or " if least > 1 and name in ZERO_SAYS else ""
+        usual = 0 if least == 1 and name in ZERO_SAYS else least
+        raise InputError(f"{name} is {value}: expected {all_of_it}{usual} or more")
     for each in value if isinstance(value, list) else ():
         if isinstance(each, int | float) and not each > 0:
             raise InputError(f"{name} holds {each}: expected numbers above 0")
+        if isinstance(each, int) and each < least:
+            raise InputError(f"{name} holds {each}: expected {least} or more")
+        if name in SHARES and each > 1:
+            raise InputError(f"{name} holds {each}: expected shares up to 1")
 
 
 def _together(parts: list[Shown]) -> Shown:

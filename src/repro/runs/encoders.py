@@ -285,6 +285,9 @@ def _pooler_weights(folder: Path) -> dict[str, Tensor]:
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
     """Sizes below the full one, ascending; numbers below 1 are shares of it."""
+    for d in dims:
+        if d > 1 and d != int(d):
+            raise InputError(f"dims holds {d}: expected whole numbers, or shares below 1")
     sizes = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
     found = sorted({d for d in sizes if 1 <= d < hidden_dim})
     if not found:

@@ -257,6 +257,15 @@ def test_encoders_are_taken_as_published_and_sizes_may_be_shares(small):
     assert encoders.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
     with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
         encoders.dims_of(384, [500])
+    with pytest.raises(InputError, match=r"dims holds 1\.5: expected whole numbers, or shares"):
+        encoders.dims_of(384, [0.5, 1.5])
+
+
+def test_an_unknown_kernel_and_sizes_of_the_autoencoder_are_refused_by_their_names(made, tasks):
+    with pytest.raises(InputError, match="unknown kernel 'gauss': choose one of rbf, poly"):
+        zhang.ways_of(["pca", "kpca"], ["inductive"], "gauss")
+    with pytest.raises(InputError, match=r"autoencoder_dims are \[500\]: expected sizes from 1"):
+        made(tasks["stsb"], trained=(500,))
 
 
 def test_a_loss_of_one_training_is_told_without_an_interval():

@@ -14,13 +14,14 @@ from repro.methods import FULL_SIZE
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.tasks import ReducedTask
 from repro.reducers import REDUCER_NAMES, reduced
+from repro.reducers.kernel_matrix import KERNELS
 from repro.runs.encoders import Named, dims_of
 from repro.runs.engine import score_rows
 from repro.runs.lines import Line, Task, TextTable
 from repro.runs.scorers import Judged, Scorer, by_kind, stored_classification
 from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.types import Array, one_of
+from repro.types import Array, one_of, told_as
 
 METHODS = {
     name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")
@@ -59,6 +60,7 @@ def ways_of(
 
     None trains the autoencoder in the `wiki` setting, which is not the paper's.
     """
+    one_of(kernel, KERNELS, "kernel")  # Else each of its sizes would be left out
     ways = []
     for setting in settings:
         for name in methods:
@@ -91,7 +93,8 @@ def lines_of(
     X = [table[of_fold] for of_fold in texts]
     indices = [dict(zip(of_fold, range(len(of_fold)), strict=True)) for of_fold in texts]
     sizes = dict.fromkeys(METHODS, dims_of(full, dims))
-    sizes["autoencoder"] = dims_of(full, trained_dims) if trained_dims else []
+    with told_as(dims="autoencoder_dims"):
+        sizes["autoencoder"] = dims_of(full, trained_dims) if trained_dims else []
     fits: dict[str, list[Array]] = {}
     for setting in dict.fromkeys(way.setting.split(",")[0] for way in ways):
         fits[setting] = [table[fold.fit_texts(setting)] for fold in folds]
