@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -54,18 +55,23 @@ def make_set(
     """
     sizes = SIZES[one_of(name, tuple(SIZES), "microworld set")]
     one_of(split, tuple(dict.fromkeys((*sizes, "all"))), f"split of {name}")
-    world = world or World()
     if split in sizes:
         n = size if name == "wiki" and size is not None else sizes[split]
-        return _make(
-            name,
-            world,
-            split,
-            n,
-            make_rng(seed, "microworld set", name, split, world.seed),
-        )
+        if world is None:
+            return _of_usual_world(name, split, n, seed)
+        return _of_world(world, name, split, n, seed)
     sets = [make_set(name, one, seed=seed, size=size, world=world) for one in sizes]
     return sets[0] if len(sets) == 1 else _join(sets)
+
+
+@lru_cache(maxsize=32)  # Every training of a page asks for the same pairs
+def _of_usual_world(name: str, split: str, n: int, seed: int) -> DataSet:
+    return _of_world(World(), name, split, n, seed)
+
+
+def _of_world(world: World, name: str, split: str, n: int, seed: int) -> DataSet:
+    rng = make_rng(seed, "microworld set", name, split, world.seed)
+    return _make(name, world, split, n, rng)
 
 
 def _make(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:

@@ -79,8 +79,8 @@ _PROFILES = (
 GENERATED: dict[str, Any] = {
     "dims": (256, 128, 64, 16),
     "candidates": (128, 64, 16),
-    "pairs": 120,
-    "probe_rows": 120,
+    "pairs": 90,
+    "probe_rows": 90,
 }
 """Of the embedded profile on generated text, which shows how a method works and judges nothing."""
 PROFILES: dict[str, Profile] = _Profiles({each.name: each for each in _PROFILES})

@@ -32,7 +32,7 @@ class SystemConfig:
     backbone: str = "repro-tiny"
     sentences: int | None = None
     """Entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are
-    fitted on; None: 4,800, a quarter of it where they are generated, all under the profile `paper`.
+    fitted on; None: 4,800, an eighth of it where they are generated, all under the profile `paper`.
     """
     profile: str = "embedded"  # Size of what is trained; only `paper` may download weights
     vectors: str | None = None
@@ -49,7 +49,7 @@ class SystemConfig:
     def size(self) -> int:
         """The pairs or texts that are drawn, at most."""
         usual = ALL if self.profile == "paper" else 4_800
-        return self.sentences or (1_200 if self.source == "microworld" else usual)
+        return self.sentences or (600 if self.source == "microworld" else usual)
 
     @property
     def vectors_name(self) -> str:

@@ -19,7 +19,7 @@ from repro.paths import project_root
 from repro.report import page as pages
 from repro.report.page import REAL, ZERO_SAYS, Page
 from repro.report.verdict import Measurement
-from repro.report.verdict_frames import read_verdicts
+from repro.report.verdict_frames import read_verdicts, recorded_frame
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -85,6 +85,23 @@ def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, ver
         ["recorded", "name"],
         ["live", "name"],
     ]
+
+
+def test_recorded_rows_may_have_a_judge_of_their_own_and_are_spoken_for_by_the_experiments(
+    live, verdicts, monkeypatch
+):
+    folds = live.assign(experiment="wang_table1_folds", backbone="all-MiniLM-L6-v2")
+    kept = []
+
+    def of_recorded(judge, rows, speaking):
+        kept.append((judge, len(rows), speaking["experiment"].tolist()))
+        return recorded_frame(judge, rows, speaking)
+
+    monkeypatch.setattr(pages, "recorded_frame", of_recorded)
+    page = Page("name", "wang_table1")
+    page.close(live, lambda rows: [], pd.concat([live, folds]), judged_past=judged)
+    page.close(live, judged, pd.concat([live, folds]))
+    assert kept == [(judged, 2, ["wang_table1"])] * 2
 
 
 def test_that_nothing_can_be_recorded_is_told_before_anything_is_trained(monkeypatch, tmp_path):

@@ -131,6 +131,14 @@ def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
         run(replace(CONFIG, learning_rate=0.1), state_path=state)
 
 
+def test_nothing_is_saved_after_the_last_step(tmp_path):
+    state = tmp_path / "state.safetensors"
+    run(replace(CONFIG, save_every=CONFIG.steps), state_path=state)
+    assert not state.exists()
+    run(replace(CONFIG, save_every=CONFIG.steps - 1), state_path=state)
+    assert state.exists()
+
+
 def test_a_run_goes_on_from_a_state_however_often_states_are_saved(tmp_path, bytes_of):
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
@@ -143,7 +151,6 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     state = tmp_path / "state.safetensors"
     run(state_path=state)
     whole = state.read_bytes()
-    # A state that is accepted is a finished one: no step begins
     for at in range(0, len(whole), 307):
         damaged = bytearray(whole)
         damaged[at] ^= 1 << at % 8

@@ -189,6 +189,8 @@ class Page:
         live: pd.DataFrame,
         judged: Judged | None = None,
         recorded: pd.DataFrame | None = None,
+        *,
+        judged_past: Judged | None = None,
     ) -> Shown:
         """Judge the page's claims by its recorded and its live rows, and record the live ones if
         that was asked for.
@@ -196,12 +198,17 @@ class Page:
         Args:
             live: rows of this run.
             judged: what rows measure of the claims; None on a page that judges none.
-            recorded: recorded rows that bear on the claims; by default all of the experiment.
+            recorded: recorded rows that bear on the claims; by default all of the experiment. Those
+                of the experiment itself say who speaks.
+            judged_past: the same as `judged` of recorded rows, where live ones need options that
+                those do not.
         """
         recorded = self.recorded if recorded is None else recorded
         shown: list[Shown] = []
         if judged is not None:
-            frames = [recorded_frame(judged, recorded)] if len(recorded) else []
+            speaking = recorded[recorded["experiment"] == self.experiment]
+            of_past = judged_past or judged
+            frames = [recorded_frame(of_past, recorded, speaking)] if len(recorded) else []
             frames.append(verdict_frame("live", judged(live), live))
             write_verdicts(self.name, *frames)
             shown.append(verdict_table(pd.concat(frames, ignore_index=True)))

@@ -49,7 +49,7 @@ class LoopConfig:
     # Also score the untrained weights, so that training never returns something worse
     check_first: bool = False
     patience: int = 0  # Checks without gain after which training stops; 0 never stops early
-    save_every: int = 0  # Steps between two resumable states; 0 saves only at the end
+    save_every: int = 0  # Steps between two resumable states; 0 saves none
     bf16: bool = False  # Bfloat16 matrix products (automatic mixed precision)
     seed: int = 0
 
@@ -119,8 +119,10 @@ def train(
         pending.append(_take_step(step, module, loss_at, optimiser, config))
         step += 1
         bar.update()
-        checking = check is not None and _is_due(config.check_every, step, config)
-        saving = state_path is not None and _is_due(config.save_every, step, config)
+        is_last = step == config.steps
+        checking = check is not None and (is_last or _is_due(config.check_every, step))
+        # After the last step the caller has the weights: nothing is left to go on with
+        saving = state_path is not None and not is_last and _is_due(config.save_every, step)
         # Reading a loss waits for the accelerator, so losses are read in groups there
         if parallel.device.type == "cpu" or len(pending) >= 25 or checking or saving:
             _record(pending, history, description)
@@ -174,9 +176,9 @@ def _take_step(
     return loss.detach()
 
 
-def _is_due(every: int, step: int, config: LoopConfig) -> bool:
-    """Whether something is done after `step`: every so many steps, 0 for never, and at the end."""
-    return step == config.steps or (every != 0 and step % every == 0)
+def _is_due(every: int, step: int) -> bool:
+    """Whether something is done after `step`: every so many steps, 0 for never."""
+    return every != 0 and step % every == 0
 
 
 def _best_weights(

@@ -20,7 +20,7 @@ from repro.store import Store
 from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
-ROWS, GENERATED_ROWS = 250, 60
+ROWS, GENERATED_ROWS = 250, 48
 """Rows of each split that the embedded profile keeps; fewer of generated sentences, which judge
 nobody.
 """
