@@ -2,6 +2,7 @@
 trained one.
 """
 
+import gc
 import gzip
 import json
 import multiprocessing
@@ -19,6 +20,14 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No pool for trainings of a second: its workers would each import torch first
 os.environ["REPRO_THREADS"] = "1"
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the imports made out of every later search for garbage: a million objects that
+    stay until the end.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -199,12 +208,18 @@ def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
 @pytest.fixture(scope="session")
 def forkserver() -> multiprocessing.context.ForkServerContext:
     """Starts processes as forks of one that has imported torch and its like, once, and done nothing
-    else.
+    else; texts have other hashes there than here.
     """
+    from multiprocessing.forkserver import ensure_running
+
     from repro.book.kernel import IMPORTED
+    from repro.seeding import environment
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(IMPORTED))
+    # Where hashes are the same everywhere by the user's will, here they are not
+    with environment({"PYTHONHASHSEED": "2"}):
+        ensure_running()
     return context
 
 

@@ -1,4 +1,3 @@
-import hashlib
 import struct
 
 import numpy as np
@@ -167,16 +166,25 @@ def test_a_text_is_closest_to_itself_with_a_word_changed(sentences):
     assert not encoder.encode(["zzz qqq"]).any()
 
 
-def test_bytes_do_not_depend_on_the_process(python):
-    code = (
-        "import hashlib; from repro import data; from rivals.skipgram import fit_doc2vec, "
-        "fit_word2vec\n"
-        "t = list(data.texts_of(data.load('wiki', source='microworld', limit=150)))\n"
-        "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, dim=8, "
-        "epochs=2).vectors\n"
-        "found = hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest()\n"
-    )
-    here: dict = {"hashlib": hashlib}
-    exec(code, here)
-    ran = python(code + "print(found)", PYTHONHASHSEED="2")
-    assert ran.stdout.strip() == here["found"], ran.stderr
+DIGEST = """
+import hashlib
+from repro import data
+from rivals.skipgram import fit_doc2vec, fit_word2vec
+texts = list(data.texts_of(data.load("wiki", source="microworld", limit=150)))
+X = fit_doc2vec(texts, dim=8, epochs=2).encode(texts[:9])
+words = fit_word2vec(texts, dim=8, epochs=2).vectors
+digest = hashlib.sha256(X.tobytes() + words.tobytes()).hexdigest()
+"""
+
+
+def test_bytes_do_not_depend_on_the_process(forkserver):
+    here: dict = {}
+    exec(DIGEST, here)
+    hears, tells = forkserver.Pipe(duplex=False)
+    code = f"{DIGEST}\ntells.send((digest, hash('the dog')))"
+    forkserver.Process(target=exec, args=(code, {"tells": tells}), daemon=True).start()
+    tells.close()
+    assert hears.poll(120), "waited in vain"
+    digest, hashed = hears.recv()
+    assert hashed != hash("the dog"), "another process has other hashes"
+    assert digest == here["digest"]

@@ -1,6 +1,9 @@
+import ast
 import json
 import shutil
 from dataclasses import asdict, replace
+from functools import cache
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,9 +99,16 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
     assert cell_key(cell_config) != base
 
 
+# A text that no change has touched is parsed once for all copies
+PARSED_ONCE = SimpleNamespace(
+    **{**vars(ast), "parse": cache(ast.parse), "dump": cache(ast.dump)},
+)
+
+
 @pytest.fixture
 def copied_code(tmp_path, monkeypatch):
     """The code that digests read, as a copy; a function that changes a text wherever it stands."""
+    monkeypatch.setattr(digests, "ast", PARSED_ONCE)
     caches = (digests._tree, digests.read_module, digests.import_closure, digests.code_digest)
     source = digests.PACKAGE.parent
     for path in source.rglob("*.py"):

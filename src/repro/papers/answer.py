@@ -125,14 +125,12 @@ def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
 def _of_full(changes: pd.DataFrame, full: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Changes from the full size as shares of it, run by run: a line for each value of `by`."""
     full_scores = full.groupby("seed", dropna=False)["value"].mean().astype(float)
-    of_full = changes[[*by, "seed", *POINT]].astype(dict.fromkeys(POINT, float))
-    of_full[POINT] = 1 + of_full[POINT].div(of_full["seed"].map(full_scores), axis=0)
-    # Taken out of the frame once: there are hundreds of cells of a row or a few
-    numbers = of_full[POINT].to_numpy(float)
-    seeds = of_full["seed"].fillna(-1).to_numpy()
+    of_full = changes[POINT].astype(float)
+    shares_of_rows = 1 + of_full.div(changes["seed"].map(full_scores), axis=0).to_numpy(float)
+    seeds = changes["seed"].fillna(-1).to_numpy()
     lines = []
-    for place, rows in of_full.groupby(by).indices.items():
-        e = interval_over_runs(numbers[rows], seeds[rows].tolist())
+    for place, cell in sorted(changes.groupby(by).indices.items()):
+        e = interval_over_runs(shares_of_rows[cell], seeds[cell].tolist())
         point = dict(zip(POINT, (e.value, e.low, e.high), strict=True))
         lines.append({**dict(zip(by, place, strict=True)), **point})
     return pd.DataFrame(lines, columns=[*by, *POINT])
