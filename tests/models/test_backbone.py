@@ -146,7 +146,9 @@ def test_every_family_gives_the_states_that_transformers_returns_alone_or_togeth
         close(run(network, ids, MASK, [layer]), [states], atol=1e-6)
         assert network.blocks_run == layer
     alone = run(network, ids[1:, :5])[-1]  # No mask where nothing is padded
-    torch.testing.assert_close(alone[0], together[-1][1, :5], rtol=0, atol=1e-5)
+    # Rounding grows with the states, and how much there is differs between processors
+    scale = max(1.0, float(together[-1].abs().max()))
+    torch.testing.assert_close(alone[0], together[-1][1, :5], rtol=0, atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
