@@ -7,6 +7,7 @@ import gzip
 import json
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -429,3 +430,11 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return _write
+
+
+@pytest.fixture
+def no_room_above() -> Iterator[Callable[[int], None]]:
+    """Let no file grow beyond so many bytes, as on a disk that is full then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)

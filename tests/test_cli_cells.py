@@ -1,5 +1,6 @@
 """`repro sweep`: the cells of the Snakefile, each once."""
 
+import errno
 import json
 import re
 import shlex
@@ -119,6 +120,44 @@ def test_a_cell_of_other_parameters_replaces_no_notebook(study, repro):
     before = first.read_bytes()
     repro("sweep study --backbones one --dims 8")
     assert len(list(first.parent.iterdir())) == 2 and first.read_bytes() == before
+
+
+def test_a_cell_that_is_named_twice_runs_once_and_two_of_one_output_are_refused(
+    study, write, repro
+):
+    write("net/config.json", "{}")
+    line = "sweep study --dims 4 --seeds 0 --backbones"
+    out, _ = repro(f"{line} net ./net {study}/net net/../net --workers 2")
+    assert out.count("executed: ") == 1
+    page = PAGE.replace("seed: int = 0", 'encoder: str = "x"  # another network\nseed: int = 0')
+    (study / "notebooks" / "study.md").write_text(page)
+    err = repro(f"{line} a a-b --encoders b-c c --plan", ends=2).err
+    assert "runs/study/a-b-c-seed0-" in err and "would both be written to" in err
+
+
+def test_pages_of_one_name_replace_no_run_of_each_other_and_hide_none(study, write, repro):
+    line = "sweep study --backbones one --dims 4 --seeds 0"
+    first = Path(repro(line).out.split()[1])
+    before = first.read_bytes()
+    for folder in ("a", "b"):
+        write(f"{folder}/study.md", PAGE.replace('"study", "study"', f'"study", "{folder}"'))
+    out, _ = repro(line.replace("study", "study a/study.md b/study.md", 1))
+    assert (out.count("executed: "), out.count("recorded before: ")) == (2, 1)
+    assert first.read_bytes() == before
+    assert len([*study.glob("runs/study*/*.ipynb")]) == 3
+    assert {path.stem for path in (study / "results").glob("*.parquet")} == {"a", "b", "study"}
+
+
+def test_a_cell_whose_disk_is_full_is_told_by_its_place(study, repro, monkeypatch):
+    def full(source, target, values, **_):
+        if values["backbone"] == "two":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(execution, "run", full)
+    line = "sweep study --backbones two one two-more --dims 4 --seeds 0 --workers 1"
+    out, err = repro(line, ends=1)
+    assert err.startswith(f"{study}/runs/study/two-seed0-") and "free some space" in err
+    assert out.count("executed: ") == 2
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):

@@ -218,3 +218,10 @@ def test_other_numbers_are_read(dtype, repro, tmp_path):
     repro(f"{line_of('pca', 2)} --input {tmp_path}/X.npy --output {tmp_path}/Y.npy")
     expected = make_reducer("pca", 2).fit_transform(X.astype(np.float64))
     np.testing.assert_allclose(np.load(tmp_path / "Y.npy"), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_an_output_whose_last_bytes_find_no_room_is_refused(repro, files, tmp_path, no_room_above):
+    output = tmp_path / "Y.npy"
+    no_room_above(128 + 40 * 3 * 4 - 1)
+    repro(f"{line_of('truncate')} --input {files[0]} --output {output}", ends=2)
+    assert not output.exists()

@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import resource
 import shutil
 from functools import partial
 from pathlib import Path
@@ -487,3 +488,31 @@ def test_large_files_are_read_again_only_after_they_changed(tmp_path, monkeypatc
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     monkeypatch.setattr(manifests.time, "time_ns", lambda: settled + 10**12)
     assert sha256_of_large(path) == sha256(path), "of the same size, dated as before"
+
+
+@pytest.mark.parametrize("of_several", [False, True])
+@pytest.mark.parametrize("rows", [30, 3000, 30_000])
+def test_an_array_whose_last_bytes_found_no_room_is_not_kept(
+    rows, of_several, tmp_path, no_room_above
+):
+    whole = np.arange(float(rows))
+    value, store = {"x": whole} if of_several else whole, Store(tmp_path / "home")
+    store.claim()
+    header = 128
+    for lacking in (1, 200):
+        no_room_above(header + whole.nbytes - lacking)
+        with pytest.raises(OSError):
+            store.remember("things", {"rows": rows}, lambda: value, code="repro.types")
+        assert [*store.artefacts(), *store.partials()] == []
+    no_room_above(resource.RLIM_INFINITY)
+    found = store.remember("things", {"rows": rows}, lambda: value, code="repro.types")
+    assert np.array_equal(found["x"] if of_several else found, whole)
+
+
+def test_nothing_is_left_where_not_even_the_clock_finds_room(tmp_path, no_room_above):
+    store = Store(tmp_path / "home")
+    store.claim()
+    no_room_above(0)
+    with pytest.raises(OSError):
+        store.remember("things", {"n": 1}, lambda: 1, code="repro.types")
+    assert store.partials() == []

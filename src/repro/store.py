@@ -57,7 +57,7 @@ from repro.store_layout import (
     unfinished,
 )
 from repro.types import InputError
-from repro.writing import disk_full_explained, owner_of, partial_of, write_text
+from repro.writing import disk_full_explained, owner_of, partial_of, write_array, write_text
 
 log = logging.getLogger(__name__)
 CLOCK, STATE = "seconds", "state.safetensors"
@@ -167,9 +167,9 @@ class Store:
             for half in halves(final.parent):
                 if key_of_half(half) == key:  # Of a killed run: nobody else writes this key
                     self.move_partial(half)
+            started = time.perf_counter() - _seconds_before(work)
             target = partial_of(final, folder=True)
             target.mkdir()
-            started = time.perf_counter() - _seconds_before(work)
             try:
                 make(target, work)
                 seconds = time.perf_counter() - started
@@ -356,14 +356,14 @@ class Store:
 
 def _write_value(folder: Path, value: Any) -> None:
     if isinstance(value, np.ndarray):
-        np.save(folder / "value.npy", value, allow_pickle=False)
+        write_array(folder / "value.npy", value)
     elif (
         isinstance(value, dict)
         and value
         and all(isinstance(part, np.ndarray) for part in value.values())
     ):
         for name, part in value.items():
-            np.save(folder / f"value.{name}.npy", part, allow_pickle=False)
+            write_array(folder / f"value.{name}.npy", part)
     else:
         (folder / "value.json").write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
 

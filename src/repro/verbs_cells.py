@@ -1,6 +1,7 @@
 """The verb of `repro` on long runs: `sweep` runs a page's cells in a local pool."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tyro
 
-from repro.terminal import ProfileName, complain, say
+from repro.terminal import ProfileName, complain, explained, say
 from repro.types import InputError, check_dim
 from repro.verb_options import Pairs
 
@@ -30,7 +31,8 @@ class Sweep:
     """What is run over what.
 
     Args:
-        notebooks: paths of notebooks, or their bare names.
+        notebooks: paths of notebooks, whose cells always run, since names of files repeat, or bare
+            names of those in the checkout.
         p: another parameter of all cells; may be given several times.
         backbones: networks of pages with a parameter `backbone` or `backbones`: shipped names, hub
             ids, or folders, whose cells always run, since names of folders repeat. By default what
@@ -76,17 +78,22 @@ def sweep(options: Sweep) -> int:
     lanes = usual if options.workers is None else check_dim(options.workers, what="workers")
     recorded_runs = {} if options.plan else _recorded_runs()
     cells: list[Cell] = []
+    given_at: dict[Path, tuple[Path, dict[str, Any]]] = {}
     for source in dict.fromkeys(map(locate, options.notebooks)):
         declared = parameters_of(source)
         for target, parameters in _cells_of(source, declared, options):
             all_parameters = completed(source.stem, parameters)
             values = from_here(validate(declared, all_parameters))
+            if target in given_at:  # Asked for twice, such as `network` and `./network`
+                _refuse_others(target, given_at[target], (source, values))
+                continue
+            given_at[target] = source, values
             if options.plan:
                 say(json.dumps(_plan_of(source, target, parameters)))
             of_folders = any(
                 Path(name).is_dir() for name in (*options.backbones, *options.encoders)
             )
-            is_asked_anyhow = options.force or of_folders
+            is_asked_anyhow = options.force or of_folders or not _is_found_by_name(source)
             recorded_when = ""
             if not is_asked_anyhow:
                 recorded_when = recorded_runs.get(
@@ -105,13 +112,27 @@ def sweep(options: Sweep) -> int:
         return int(not all([*pool.map(_is_done, cells)]))
 
 
+def _refuse_others(
+    target: Path,
+    first: tuple[Path, Mapping[str, Any]],
+    second: tuple[Path, Mapping[str, Any]],
+) -> None:
+    """Refuse two runs of one output that are not the same: the later would replace the earlier, or
+    be written into it.
+    """
+    if first != second:
+        cells = " and ".join(f"{source} with {dict(values)}" for source, values in (first, second))
+        raise InputError(f"{cells} would both be written to {target}: sweep one alone, and move it")
+
+
 def _cells_of(
     source: Path,
     declared: Mapping[str, Any],
     options: Sweep,
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Where each run of a page goes, and what it is given; of what all cells share, parameters that
-    the page has. What is unusual among these is in the name, so that no run replaces another's.
+    the page has. What is unusual among these is in the name, so that no run replaces another's, and
+    so is the place of a page that its bare name does not find.
     """
     from repro.config import PROFILES
     from repro.digests import digest
@@ -131,7 +152,8 @@ def _cells_of(
     ending = f"-{digest(unusual)[:8]}" if unusual else ""
     run = _printed(source, options)
     seeds = options.seeds or (run.seeds if run else PROFILES[options.profile].seeds)
-    folder = project_root() / "runs" / source.stem
+    label = source.stem if _is_found_by_name(source) else _with_digest(source)
+    folder = project_root() / "runs" / label
     for chosen, seed in product(_networks(source, declared, options), dict.fromkeys(seeds)):
         by_name = {"seed": seed, "seeds": [seed]}
         seed_values = {name: value for name, value in by_name.items() if name in declared}
@@ -256,6 +278,9 @@ def _is_done(cell: Cell) -> bool:
     except InputError as error:
         complain(str(error))
         return False
+    except OSError as error:  # Such as of a disk that is full: of this cell alone
+        complain(f"{target}: {explained(error)}")
+        return False
     say(f"executed: {target}")
     return True
 
@@ -265,8 +290,22 @@ def label_of(backbone: str) -> str:
     their paths.
     """
     folder = Path(backbone).resolve()
-    return (
-        f"{folder.name}-{sha256(str(folder).encode()).hexdigest()[:8]}"
-        if folder.is_dir()
-        else backbone
-    )
+    return _with_digest(folder) if folder.is_dir() else backbone
+
+
+def _with_digest(path: Path) -> str:
+    """The name of a file or folder without its ending, and a digest of where it is."""
+    name = path.stem if path.is_file() else path.name
+    return f"{name}-{sha256(os.fsencode(path)).hexdigest()[:8]}"
+
+
+def _is_found_by_name(source: Path) -> bool:
+    """Whether the bare name of a page, which commands and rows tell, finds it in the checkout:
+    pages elsewhere may have the names of others.
+    """
+    from repro.book.notebook import locate
+
+    try:
+        return locate(source.stem) == source
+    except InputError:
+        return False

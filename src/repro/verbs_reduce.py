@@ -16,7 +16,7 @@ from repro.reading import read_matrix
 from repro.terminal import Menu, say
 from repro.types import Array, InputError, told_as
 from repro.verb_outputs import refuse_others, replacing_own
-from repro.writing import writable_file
+from repro.writing import writable_file, write_array
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # Of every reducer
@@ -70,8 +70,8 @@ def reduce(
         Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
     clock.append(time.perf_counter())
     said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
-    with replacing_own(output) as partial, partial.open("wb") as file:
-        np.save(file, Y, allow_pickle=False)
+    with replacing_own(output) as partial:
+        write_array(partial, Y)
     said += variance_kept(method, reducer)
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(

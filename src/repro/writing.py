@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -244,3 +245,14 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file as `writable_text`, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(writable_text(text), encoding="utf-8", newline="\n")
+
+
+def write_array(path: Path, X: Any) -> None:
+    """Write an array of numbers as a `.npy` file, or fail: `np.save` hands it to the C library and
+    does not ask whether its last few thousand bytes found room on the disk.
+    """
+    import numpy as np  # Slow to load, for those who write text alone
+
+    with path.open("wb") as file:
+        plain = SimpleNamespace(write=file.write)  # What is no file is written to by Python
+        np.lib.format.write_array(plain, np.asarray(X), allow_pickle=False)

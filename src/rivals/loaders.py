@@ -18,7 +18,7 @@ from repro.models import SentenceEncoder
 from repro.models.layerless import Encoder, Transformed, load_modules
 from repro.models.sources import MINILM, READ
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
-from repro.runs.encoders import Named, encode_once, states_identity
+from repro.runs.encoders import Named, as_it_is, encode_once, states_identity
 from repro.seeding import threads
 from repro.store import Store
 from repro.types import Array, InputError, one_of
@@ -77,7 +77,8 @@ def states(system: System, config: SystemConfig, store: Store, *, pooling: str) 
     """States of a network as it is; its embeddings are shared with every page that reads the same
     network.
     """
-    make = partial(SentenceEncoder.load, config.backbone, pooling=pooling, prompt="")
+    load = partial(SentenceEncoder.load, config.backbone, pooling=pooling, prompt="")
+    make = as_it_is(config.backbone, load)
     return Named(
         system.name,
         make,

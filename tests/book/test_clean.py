@@ -3,6 +3,7 @@ nothing else.
 """
 
 import json
+import os
 import re
 import shutil
 
@@ -156,6 +157,22 @@ def test_clean_leaves_what_was_changed_or_was_never_ours_and_says_so(toy, repro)
     assert all(
         f"changed since: {place}\n" in said for place in (*places, "runs/best.ipynb", *edited[:2])
     )
+
+
+@pytest.mark.parametrize("ending", [".partial.ipynb", ".partial"])
+def test_clean_removes_what_killed_runs_had_half_written_and_no_other(
+    ending, toy, repro, half_written
+):
+    place, dead = toy.root / "runs/toy/n.ipynb", 2**22 + 1  # No process has such a number
+    kept = [
+        half_written(place, os.getpid(), ending),
+        half_written(place, dead, ending, "0" * 8),
+        toy.root / f"runs/toy/n.ipynb.1.{'0' * 16}{ending}",
+    ]
+    kept[-1].write_text("mine")
+    left = half_written(place, dead, ending)
+    assert "runs/toy (3 files)" in repro("clean").out
+    assert not left.exists() and all(path.exists() for path in kept)
 
 
 def test_a_build_on_another_disk_by_a_link_is_ours_too(toy, repro, tmp_path):

@@ -193,6 +193,27 @@ def test_a_run_that_fails_replaces_no_good_one_and_a_good_one_takes_its_notes_aw
     assert execution.failed_of(output).read_text() == "mine"
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_notebook_that_somebody_saves_during_a_run_stays(fails, tmp_path, monkeypatch, capsys):
+    source, output = write(tmp_path / "n.md", "1"), tmp_path / "n.ipynb"
+    target = execution.failed_of(output) if fails else output
+    target.with_name(f"{target.stem}.2.ipynb").write_text("another's")
+
+    def execute(node, partial, **_):
+        Path(partial).write_text(jupytext.writes(node, fmt="ipynb"), encoding="utf-8")
+        target.write_text("mine")
+        if fails:
+            raise RuntimeError("no")
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute)
+    with pytest.raises(execution.NotebookError) if fails else contextlib.nullcontext():
+        execution.run(source, output)
+    assert target.read_text() == "mine"
+    assert target.with_name(f"{target.stem}.2.ipynb").read_text() == "another's"
+    free = target.with_name(f"{target.stem}.3.ipynb")
+    assert notebook.ours(free) and f"what was executed is at {free}" in capsys.readouterr().err
+
+
 CELL = {"cell_type": "code", "id": "a", "source": "1", "outputs": [], "execution_count": None}
 
 

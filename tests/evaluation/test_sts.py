@@ -87,6 +87,21 @@ def test_rows_that_point_the_same_way_are_tied_and_others_are_not():
     assert (prefix_cosines(X, turned, [384]) < 1 - 1e-9).all()
 
 
+def test_equal_cosines_of_whole_numbers_are_tied_and_no_others():
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(-3, 4, (2, 400, 4))
+    exact = []
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        dot = sum(x * y for x, y in zip(a, b, strict=True))
+        lengths = sum(x * x for x in a) * sum(y * y for y in b)
+        exact.append(Fraction(dot * abs(dot), lengths) if lengths else Fraction(0))
+    order = {square: place for place, square in enumerate(sorted(set(exact)))}
+    expected = [order[square] for square in exact]
+    for scale in (1, 2.0**-300, 1000):
+        (found,) = prefix_cosines(scale * first, 7 * second, [4])
+        assert np.unique(found, return_inverse=True)[1].tolist() == expected
+
+
 def test_identical_pairs_move_the_rank_correlation_as_ties_do():
     """Of 200 pairs 40 are identical: with exact arithmetic all of them share one average rank."""
     first = np.round(8 * X1)

@@ -238,6 +238,8 @@ def opened(monkeypatch):
         ("proposal_alignment_uniformity", {"batch": 1}, "batch is 1: expected 2 or more"),
         ("proposal_alignment_uniformity", {"batches": [1]}, "batches holds 1: expected 2 or more"),
         ("proposal_alignment_uniformity", {"temperatures": [1e-6]}, "temperatures holds 1e-06, at"),
+        ("as_a_library", {"sentences": 31}, "sentences is 31: expected 32 or more"),
+        ("backbone_recipe", {"sentences": 127}, "sentences is 127: expected 128 or more"),
         ("proposal_johnson_lindenstrauss", {"rows": 2}, "rows is 2: expected 0, or 3 or more"),
         ("proposal_johnson_lindenstrauss", {"targets": [1.0]}, "targets holds 1: expected dist"),
         ("zhang_figure2_sts", {"rows": 2}, "rows is 2: expected 0, or 3 or more"),

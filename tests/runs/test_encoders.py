@@ -1,3 +1,5 @@
+import json
+import shutil
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -9,6 +11,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from conftest import saved_network
 from repro.config import profile
 from repro.models import SentenceEncoder
+from repro.papers.ese.lines import raw_line
 from repro.runs import encoders
 from repro.runs.encoders import (
     encode_layers_once,
@@ -18,8 +21,11 @@ from repro.runs.encoders import (
     states_identity,
 )
 from repro.sets import LabelledTexts
+from repro.settings import TrainConfig
 from repro.store import Store
 from repro.types import InputError
+from rivals.loaders import states
+from rivals.system import SystemConfig
 
 NEVER = Mock(side_effect=AssertionError("encoded again"))
 
@@ -109,3 +115,19 @@ def test_sup_simcse_is_read_behind_its_layer_as_its_package_reads_it(tiny, tmp_p
     (without,) = load_encoders([folder], profile("embedded"), Store())
     with pytest.raises(InputError, match=r"has no layer over \[CLS\]"):
         without.make()
+
+
+def test_a_network_that_is_written_to_before_it_is_loaded_is_refused(tiny, tmp_path, sentences):
+    changed = shutil.copytree(tiny, tmp_path / "changed")
+    base = TrainConfig(backbone=str(changed), pooling="mean")
+    given = SystemConfig("microworld", backbone=str(changed))
+    (named,) = load_encoders([str(changed)], profile("embedded"), Store())
+    system = states(Mock(), given, Store(), pooling="mean")
+    of_page = [named, raw_line(base), system]
+    for each in of_page:
+        each.make()  # As it was digested
+    config = json.loads((changed / "config.json").read_text())
+    (changed / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 0.1}))
+    for each in of_page:
+        with pytest.raises(InputError, match="changed was written to while it was read"):
+            each.make()

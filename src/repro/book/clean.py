@@ -1,18 +1,24 @@
 """What was built is removed from a checkout, and nothing that cannot be told to have been built.
 
 Ours are the files that the builds' ledger knows, as they were left; notebooks that say so
-themselves, at the place they were written to; and the folder that Sphinx writes to. Everything else
-stays, also the caches of tools, in which nothing tells a tool's files from others. No link is
-followed but that of `_build` to another disk: what another checkout built is its own.
+themselves, at the place they were written to, and half-written ones of processes that are gone, by
+their names; and the folder that Sphinx writes to. Everything else stays, also the caches of tools,
+in which nothing tells a tool's files from others. No link is followed but that of `_build` to
+another disk: what another checkout built is its own.
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from repro.book import notebook, site
+from repro.book import execution, notebook, site
 from repro.book.builder import LOCK, one_at_a_time
 from repro.book.ledger import NAME, Ledger
+from repro.paths import is_file
+from repro.writing import owner_of
+
+HALVES = (execution.HALF, ".partial")
+"""Endings of notebooks while they are executed, and while they are written."""
 
 
 def clean(root: Path) -> list[Path]:
@@ -70,13 +76,21 @@ def _clean_build(folder: Path) -> list[Path]:
 
 
 def _clean_notebooks(folder: Path) -> list[Path]:
-    """Remove executed notebooks that are as a run left them; what else is there."""
-    for path in folder.rglob("*.ipynb"):
-        if notebook.ours(path):
+    """Remove executed notebooks that are as a run left them, and what killed runs had half written;
+    what else is there.
+    """
+    for path in (*folder.rglob("*.ipynb"), *folder.rglob("*.partial")):
+        if notebook.ours(path) or is_left(path):
             path.unlink()
     not_ours = list(_files(folder))
     _remove_empty(folder)
     return not_ours
+
+
+def is_left(path: Path) -> bool:
+    """Whether a file has the name of a half-written one whose process is gone."""
+    owners = (owner_of(path, ending) for ending in HALVES if path.name.endswith(ending))
+    return is_file(path) and any(owner is not None and owner.is_dead for owner in owners)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -3,9 +3,11 @@
 import contextlib
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,13 @@ from repro.book import kernel
 from repro.book.notebook import not_ours, ours, read, roots_around, write
 from repro.book.parameters import parameters_of, validate
 from repro.printed import completed
+from repro.terminal import complain
 from repro.types import InputError, above_zero
 from repro.writing import partial_of, writable_file
 
+HALF = ".partial.ipynb"
+"""How the name of a notebook ends while it is executed: papermill wants such an ending."""
+STRANGE = "is not an executed notebook as a run left it"
 LONGEST_VALUE = 60  # Characters of a parameter's value in a message
 
 
@@ -62,12 +68,9 @@ def run(
     failed = failed_of(output) if failed is None else writable_file(failed)
     for path in (output, failed):
         if not_ours(path):
-            raise InputError(
-                f"{path} is not an executed notebook as a run left it: move or delete it, or give "
-                "another --output"
-            )
+            raise InputError(f"{path} {STRANGE}: move or delete it, or give another --output")
     output.parent.mkdir(parents=True, exist_ok=True)
-    partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
+    partial = partial_of(output, HALF)
     places = [*roots_around(source.resolve()), source.resolve().parent]
     # Papermill reports each file it touches and warns of types it cannot read; ours were checked
     # above.
@@ -156,20 +159,30 @@ def _not_named(given: Mapping[str, Any], refusal: str) -> str:
 @contextlib.contextmanager
 def _result_kept(partial: Path, output: Path, failed: Path) -> Iterator[None]:
     """What was executed goes to the output, or after a failure, as far as it came, to `failed`."""
-    target = failed
+    target, has_ended = failed, False
     try:
         yield
-        target = output
+        target, has_ended = output, True
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise
     finally:
         # Nothing was written if the kernel never started, and half of it if the disk was full.
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-            write(json.loads(partial.read_text(encoding="utf-8")), target)
-            if target != failed and ours(failed):  # Of an earlier run
+            content = json.loads(partial.read_text(encoding="utf-8"))
+            if not_ours(target):  # Since the run began, which may be hours ago
+                strange, target = target, _free_name(target)
+                complain(f"{strange} {STRANGE}: it stays, what was executed is at {target}")
+            write(content, target)
+            if has_ended and output != failed and ours(failed):  # Of an earlier run
                 failed.unlink()
         partial.unlink(missing_ok=True)
+
+
+def _free_name(path: Path) -> Path:
+    """The name of a file beside another, at which there is none."""
+    names = (path.with_name(f"{path.stem}.{number}{path.suffix}") for number in count(2))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def failed_of(output: Path) -> Path:

@@ -81,7 +81,8 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     """Cosine of every pair at every prefix size, from one running sum: (len(dims), n) float64.
 
     A pair whose prefix is a zero vector has cosine 0; how many there are is logged. Vectors that
-    are equal, or point the same way, have cosine 1 to the last bit: all such pairs are tied.
+    are equal, or point the same way, have cosine 1 to the last bit: all such pairs are tied,
+    and so are all of one cosine where numbers are whole.
     """
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     if X1.shape != X2.shape:
@@ -110,16 +111,22 @@ def cosines_from(dots: Array, squares_a: Array, squares_b: Array, terms: Any) ->
     """Cosines from inner products and squared lengths, of one shape, and how many terms each sums.
 
     Where a length is 0 the cosine is 0. What rounding of the sums can make of 1 or −1 is 1 or −1,
-    so that all pairs of equal vectors are tied, as ranks need it: chance does not order them.
+    so that all pairs of equal vectors are tied, as ranks need it: chance does not order them. So
+    are all equal cosines of whole numbers.
     """
+    mantissa, exponent = np.frexp(dots)
     mantissa_a, exponent_a = np.frexp(squares_a)
     mantissa_b, exponent_b = np.frexp(squares_b)
-    # √(a·b) is exact for a = b, √a·√b is not. The powers of two, which change no digit, are kept
-    # apart: with them the product could leave the range of doubles.
-    odd = (exponent_a + exponent_b) % 2
-    lengths = np.sqrt(np.ldexp(mantissa_a * mantissa_b, odd))
-    norms = np.ldexp(lengths, (exponent_a + exponent_b - odd) // 2)
-    cosines = np.divide(dots, norms, out=np.zeros(np.shape(dots)), where=norms > 0)
+    # The square is rounded once, in a division, where the sums are whole numbers: equal cosines are
+    # equal to the last bit, which √a·√b or √(a·b) below a sum does not make them. The powers of
+    # two, which change no digit, are kept apart: with them the square could leave the range of
+    # doubles.
+    product = mantissa_a * mantissa_b
+    squares = np.divide(mantissa * mantissa, product, out=np.zeros_like(product), where=product > 0)
+    power = exponent_a + exponent_b
+    odd = power % 2
+    sizes = np.ldexp(np.sqrt(np.ldexp(squares, -odd)), exponent - (power - odd) // 2)
+    cosines = np.copysign(sizes, mantissa)
     # Each sum is off by at most half an ulp a term, its square root by half of that.
     rounding = (np.asarray(terms) + 2) * EPS
     return np.where(np.abs(np.abs(cosines) - 1) <= rounding, np.sign(cosines), cosines)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors.torch import load_file
@@ -29,6 +29,7 @@ from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, unit_rows
 
+AnyEncoder = TypeVar("AnyEncoder", bound=Encoder)
 CODE = "repro.models.layerless"  # Where the code starts that decides an encoder's output
 SHARD = 20_000  # Texts of a large collection that are encoded at a time
 # Published with a last module that divides every row by its length
@@ -171,6 +172,20 @@ def states_identity(backbone: str, pooling: str | None) -> str:
     return digest({"backbone": identity(backbone), "pooling": pooling})
 
 
+def as_it_is(backbone: str, load: Callable[[], AnyEncoder]) -> Callable[[], AnyEncoder]:
+    """What loads a network as it is now, when it is digested: one whose files have changed until it
+    is loaded is refused, since its states would be kept under the digest of others.
+    """
+    return partial(_loaded, backbone, identity(backbone), load)
+
+
+def _loaded(backbone: str, expected: str, load: Callable[[], AnyEncoder]) -> AnyEncoder:
+    encoder = load()
+    if identity(backbone) != expected:
+        raise InputError(f"{backbone} was written to while it was read: begin again")
+    return encoder
+
+
 def as_published(backbone: str, table: TextTable) -> TextTable:
     """Pooled states of a network, with rows of unit length where its authors publish such."""
     return table.map(unit_rows) if last_part(backbone) in UNIT else table
@@ -243,10 +258,14 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             yield Named(WORDLLAMA, WordLlama, wordllama_identity())
         elif last_part(name).startswith(SUP_SIMCSE):
             reading = f"pooler_output of {SIMCSE_TOKENS} tokens, length 1"
-            yield Named(last_part(name), partial(sup_simcse, name), states_identity(name, reading))
+            load = as_it_is(name, partial(sup_simcse, name))
+            yield Named(last_part(name), load, states_identity(name, reading))
         else:
             pooling = POOLING.get(name)  # Loading reads a causal decoder by its last token
-            load = partial(SentenceEncoder.load, name, pooling=pooling, prompt="")
+            load = as_it_is(
+                name,
+                partial(SentenceEncoder.load, name, pooling=pooling, prompt=""),
+            )
             identity_of = states_identity(name, pooling)
             read = {"pooling": pooling} if pooling else {}
             yield Named(last_part(name), load, identity_of, read=read)

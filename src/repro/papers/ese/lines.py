@@ -16,7 +16,7 @@ from repro.methods import CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW
 from repro.models import SentenceEncoder
 from repro.objectives import trained_columns
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
-from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
+from repro.runs.encoders import LayerTable, Named, as_it_is, encode_layers_once, states_identity
 from repro.settings import ESPRESSO_FORMS, EspressoConfig, TrainConfig
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
@@ -134,4 +134,5 @@ def raw_line(base: TrainConfig) -> LayeredEncoder:
     )
     if any(getattr(base, name) != getattr(TrainConfig(), name) for name in read):
         identity = digest({"states": identity, **{name: getattr(base, name) for name in read}})
-    return LayeredEncoder(RAW, partial(fresh_encoder, plain, pooler=False), identity, base.backbone)
+    load = as_it_is(base.backbone, partial(fresh_encoder, plain, pooler=False))
+    return LayeredEncoder(RAW, load, identity, base.backbone)

@@ -22,7 +22,7 @@ from repro.objectives import columns_of
 from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.encoders import encode_tasks
+from repro.runs.encoders import as_it_is, encode_tasks
 from repro.runs.lines import Task, TextTable
 from repro.runs.scorers import cosines_of
 from repro.sets import Corpus, DataSet, ScoredPairs, WordVectors
@@ -242,11 +242,12 @@ def _untrained(
     store: Store,
 ) -> TextTable:
     """What every training starts from: the backbone with its fresh pooler."""
-    encoder = fresh_encoder(config)
-    assert encoder.pooler is not None
+    load = as_it_is(config.backbone, partial(fresh_encoder, config))
     key = digest(
         {"untrained": identity(config.backbone), "pooling": config.pooling, "layers": config.layers}
     )
+    encoder = load()
+    assert encoder.pooler is not None
     return encode_tasks(lambda: encoder, key, tasks, store).map(encoder.pooler.project)
 
 
