@@ -3,8 +3,6 @@ apart.
 """
 
 import re
-from collections import Counter
-from contextlib import nullcontext
 from itertools import pairwise, product
 from xml.etree.ElementTree import fromstring
 
@@ -12,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
@@ -43,21 +40,6 @@ def by_dataset():
 
 def lines_of(axes):
     return [line for line in axes.get_lines() if len(line.get_xdata()) > 2]
-
-
-def test_ticks_are_placed_once_for_each_place_of_a_panel(monkeypatch):
-    asked = Counter()
-    place = Axis._update_ticks
-
-    def counted(axis):
-        asked[id(axis)] += 1
-        return place(axis)
-
-    monkeypatch.setattr(Axis, "_update_ticks", counted)
-    drawn = by_dataset().svg()
-    assert len(asked) == 4 and max(asked.values()) <= 4  # Two passes of the layout, and the drawing
-    monkeypatch.setattr(figures, "_ticks_placed_once", nullcontext)
-    assert by_dataset().svg() == drawn and max(asked.values()) > 8
 
 
 def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fill():

@@ -8,19 +8,16 @@ the book's dark page, where the style sheet lifts it further.
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from html import escape
 from io import StringIO
-from itertools import product
 from math import ceil
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -93,7 +90,7 @@ class Drawing(Figure):
         It is drawn once; `savefig` would do so twice.
         """
         text = StringIO()
-        with styled(), _ticks_placed_once(self):
+        with styled():
             # Laid out once: done at every drawing, the layout would move on a little each time.
             if (engine := self.get_layout_engine()) is not None:
                 engine.execute(self)
@@ -143,40 +140,6 @@ class Drawing(Figure):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.blank._repr_mimebundle_() if self.blank else {"image/svg+xml": self.svg()}
-
-
-ASKED_OFTEN = ("_update_ticks", "_get_ticklabel_bboxes")
-"""Methods of matplotlib's axes that only its own code calls: one places ticks, one measures labels.
-"""
-
-
-@contextmanager
-def _ticks_placed_once(figure: Figure) -> Iterator[None]:
-    """Let ticks be placed, and their labels measured, once for each place that a panel is moved to;
-    the layout asks ten times, which is a third of what a figure costs.
-    """
-    axes = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
-    for axis, name in product(axes, ASKED_OFTEN):
-        vars(axis)[name] = _once_a_place(axis, getattr(axis, name))
-    try:
-        yield
-    finally:
-        for axis, name in product(axes, ASKED_OFTEN):
-            del vars(axis)[name]
-
-
-def _once_a_place(axis: Axis, ask: Callable[P, Any]) -> Callable[P, Any]:
-    """The same question, asked again only where the panel or its limits are others than before."""
-    answers: dict[tuple[float, ...], Any] = {}
-
-    def answer(*args: P.args, **options: P.kwargs) -> Any:
-        place = (*axis.axes.bbox.bounds, *axis.get_view_interval())
-        if place not in answers:
-            answers.clear()
-            answers[place] = ask(*args, **options)
-        return answers[place]
-
-    return answer
 
 
 def _middle(row: Sequence[Axes]) -> float:
