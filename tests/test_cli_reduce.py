@@ -222,6 +222,6 @@ def test_other_numbers_are_read(dtype, repro, tmp_path):
 
 def test_an_output_whose_last_bytes_find_no_room_is_refused(repro, files, tmp_path, no_room_above):
     output = tmp_path / "Y.npy"
-    no_room_above(128 + 40 * 3 * 4 - 1)
-    repro(f"{line_of('truncate')} --input {files[0]} --output {output}", ends=2)
+    with no_room_above(128 + 40 * 3 * 4 - 1):
+        repro(f"{line_of('truncate')} --input {files[0]} --output {output}", ends=2)
     assert not output.exists()
