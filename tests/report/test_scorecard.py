@@ -13,10 +13,10 @@ from made_rows import measured
 from repro.evaluation.seeds import Estimate
 from repro.methods import END_TO_END, UNTRAINED
 from repro.report import scorecard, speakers
+from repro.report.badges import badge
 from repro.report.cells import lowest
 from repro.report.claims import record_of
 from repro.report.measurements import effect
-from repro.report.page import badge
 from repro.report.scorecard import claims, counts
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import verdict_frame, write_verdicts
@@ -38,7 +38,7 @@ def test_a_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside
         speakers, "recorded_rows", lambda name: rows if name == "proposal_baselines" else rows[:0]
     )
     monkeypatch.setattr(
-        "repro.report.page.full_size_scores",
+        "repro.report.badges.full_size_scores",
         speakers.full_size_scores.__wrapped__,
     )
     live = make_rows(

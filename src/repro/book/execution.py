@@ -145,14 +145,14 @@ def _not_named(given: Mapping[str, Any], refusal: str) -> str:
     """The parameters that a reader gave, where a refusal names none of them: what uses them may
     have other names, such as folds of rows.
     """
-    own = {name: value for name, value in given.items() if name not in ("profile", "record")}
-    if not own or any(re.search(rf"(?<!\w){name}(?!\w)", refusal) for name in own):
+    of_page = {name: value for name, value in given.items() if name not in ("profile", "record")}
+    if not of_page or any(re.search(rf"(?<!\w){name}(?!\w)", refusal) for name in of_page):
         return ""
     values = []
-    for name, value in own.items():
-        whole = str(value)
-        cut = f"{whole[:LONGEST_VALUE]}…" if len(whole) > LONGEST_VALUE else whole
-        values.append(f"{name} {cut}")
+    for name, value in of_page.items():
+        text = str(value)
+        shortened = f"{text[:LONGEST_VALUE]}…" if len(text) > LONGEST_VALUE else text
+        values.append(f"{name} {shortened}")
     return f" (given: {', '.join(values)})"
 
 
