@@ -31,20 +31,9 @@ NAMES = (
     "data_source",
     "n_train",
 )
-SCHEMA = (
-    *NAMES[:10],
-    "value",
-    "ci_low",
-    "ci_high",
-    *NAMES[10:],
-    "device",
-    "hardware",
-    "seconds",
-    "peak_mb",
-    "commit",
-    "versions",
-    "created",
-)
+ORIGIN = ("device", "hardware", "seconds", "peak_mb", "commit", "versions", "created")
+"""Where and when a number was computed."""
+SCHEMA = (*NAMES[:10], "value", "ci_low", "ci_high", *NAMES[10:], *ORIGIN)
 """Columns that every file of rows has."""
 IDENTITY = (
     "config",

@@ -37,7 +37,8 @@ def complete(
     """
     for name, rows_of_backbone in rows.groupby("backbone", sort=False):
         last = int(rows_of_backbone["layer"].max())
-        has = {RAW, MRL, ESE} <= set(only(rows_of_backbone, metric=metric)["method"])
+        scored = rows_of_backbone.loc[rows_of_backbone["metric"] == metric, "method"]
+        has = {RAW, MRL, ESE} <= set(scored)
         if has and last >= layers and falls in (None, "UAE" in name):
             yield (
                 {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate
+from repro.evaluation.of_rows import estimate, estimate_cells
 from repro.evaluation.seeds import Estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
@@ -156,15 +156,12 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
         rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)
     ]
     score_rows = score_rows[score_rows["setting"].fillna("").isin(["", HONEST])]
+    cells = estimate_cells(score_rows, ["method", "metric", "dataset"], nothing_drawn(score_rows))
     scores_by_line = {}
-    for method, rows_of_method in score_rows.groupby("method", sort=False):
-        cells = []
-        for metric, dataset in product(metrics, datasets):
-            of_metric = rows_of_method[rows_of_method["metric"] == metric]
-            cells.append(of_metric[of_metric["dataset"] == dataset])
-        if all(len(cell) for cell in cells):
-            scores = [estimate(cell, deterministic=fixed(cell)) for cell in cells]
-            scores_by_line[str(method)] = scores
+    for method in score_rows["method"].unique():
+        keys = [(method, metric, dataset) for metric, dataset in product(metrics, datasets)]
+        if all(key in cells for key in keys):
+            scores_by_line[str(method)] = [cells[key] for key in keys]
     return scores_by_line
 
 

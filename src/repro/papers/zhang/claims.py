@@ -80,8 +80,14 @@ def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[in
 def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Every encoder by itself."""
     for name in encoders_of(rows):
-        full, score = full_size(rows, name)
-        yield {"encoder": name, "full": full, "score": score}, rows[rows["backbone"] == name]
+        yield of_encoder(rows, name)
+
+
+def of_encoder(rows: pd.DataFrame, name: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The rows of one encoder, and what is known of it."""
+    rows_of_encoder = rows[rows["backbone"] == name]
+    full, score = full_size(rows_of_encoder, name)
+    return {"encoder": name, "full": full, "score": score}, rows_of_encoder
 
 
 def role(
@@ -92,12 +98,12 @@ def role(
     """The encoders that stand for some of the paper's, its own first; `least` is the size `above`
     as the same share of ours.
     """
-    by_encoder = {str(facts["encoder"]): (facts, group) for facts, group in encoders(rows)}
+    present = encoders_of(rows)
     for name in who:
         place = NETWORKS[name]
         for encoder in (place["own"], *place.get("like", ())):
-            if encoder in by_encoder:
-                facts, rows_of_encoder = by_encoder[encoder]
+            if encoder in present:
+                facts, rows_of_encoder = of_encoder(rows, encoder)
                 yield {**facts, "least": above / place["full"] * facts["full"]}, rows_of_encoder
 
 
