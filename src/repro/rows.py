@@ -114,8 +114,9 @@ def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     they are empty.
     """
     new_columns = {}
+    factorized = {column: pd.factorize(rows[column]) for column in ("method", "setting")}
     for pattern, column, kind in PARSED:
-        codes, texts = pd.factorize(rows[column])  # Many rows say the same
+        codes, texts = factorized[column]  # Many rows say the same
         matched = [re.fullmatch(pattern, text) for text in texts]
         for name in re.compile(pattern).groupindex:
             words = pd.Series([match and match[name] for match in matched], dtype="string")

@@ -59,8 +59,8 @@ class Known:
         scored = self.rows
         # A page without STS-B says nothing of its networks' scores there, but recorded ones do
         if (scored["dataset"] != "stsb").all():
-            scored = pd.concat([scored, recorded_rows("sbertlp_table1")])
-        by_network = scored.groupby("backbone")
+            scored = recorded_rows("sbertlp_table1")
+        by_network = scored[scored["dataset"] == "stsb"].groupby("backbone")
         return {str(name): full_score(on_network) for name, on_network in by_network}
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate, estimate_cells
+from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
@@ -109,6 +109,12 @@ def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
 def fixed(cell: pd.DataFrame) -> bool:
     """Whether a whole cell has nothing drawn at random behind it."""
     return bool(nothing_drawn(cell).all())
+
+
+def by_set(rows: pd.DataFrame) -> list[Estimate]:
+    """A number of every set, in the order of their names."""
+    cells = estimate_cells(rows, ["dataset"], nothing_drawn(rows))
+    return [e for _, e in sorted(cells.items(), key=lambda cell: cell[0])]
 
 
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
@@ -212,8 +218,7 @@ def sets_led(
     where a set lacks.
     """
     lead_rows = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
-    cells = lead_rows[lead_rows["dataset"].isin(SUITES[table])].groupby("dataset")
-    leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in cells]
+    leads = by_set(lead_rows[lead_rows["dataset"].isin(SUITES[table])])
     if not leads:
         scores_by_line = scores_of(rows, [METRICS[table]], SUITES[table])
         pairs = zip(scores_by_line.get(lp(method), ()), scores_by_line.get(rival, ()), strict=False)
@@ -243,7 +248,7 @@ def regret(
     """
     for group, rows_of_encoder in by_encoder(rows):
         picked = rows_of_encoder[rows_of_encoder["method"] == f"{ON_DEV} − {statistic}"]
-        sets = [estimate(cell, deterministic=fixed(cell)) for _, cell in picked.groupby("dataset")]
+        sets = by_set(picked)
         quantity = what.format(group=group)
         if sets:
             yield effect(claim, mean(sets, same_items=False), quantity, network=str(group))

@@ -24,16 +24,21 @@ PAPER_HIDDEN = 768
 PRINTED_THIRD = 256
 PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5")["parts"]}
 """Figure 2's smallest dims that keep the best score."""
-SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
+SCORES = ("spearman", "accuracy")
 
 Losses = Mapping[tuple[int, int], Estimate]  # From a dim to a narrower one
+
+
+def pooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """The scores of the pooler's output."""
+    return rows[rows["metric"].isin(SCORES) & (rows["readout"] == "pooler")]
 
 
 def losses_of(rows: pd.DataFrame, full: int) -> tuple[list[int], Losses]:
     """All dims of a task from wide to narrow, and what is lost between them; paired over items
     where its rows hold such changes. None without a score at full size.
     """
-    score_by_dim = dict(reversed(estimates(rows.query(SCORES)).items()))
+    score_by_dim = dict(reversed(estimates(pooled(rows)).items()))
     if full not in score_by_dim:
         return [], {}
     changes = rows[rows["metric"].str.endswith("_change")]
@@ -68,7 +73,8 @@ def below_full(
     dims, loss = losses_of(rows_of_task, full)
     if narrow := {d: loss[full, d] for d in dims if d < full}:
         floor = rows_of_task.loc[rows_of_task["metric"] == "majority_floor", "value"].mean()
-        full_score = rows_of_task.query(SCORES).query("dim == full")["value"].mean()
+        scores = pooled(rows_of_task)
+        full_score = scores.loc[scores["dim"] == full, "value"].mean()
         quantity = what.format(full=full, constant=f"{100 * (full_score - floor):.1f}")
         e = farthest(narrow)[1]
         yield effect(claim, e, quantity, test="sameness", margin=margin)
@@ -142,7 +148,7 @@ def whole_curve(rows: pd.DataFrame, full: int) -> dict[int, Estimate]:
     """The scores of a task by dim, if it has one at full size and near a third of it: without the
     latter there is nowhere between for an optimum to be.
     """
-    score_by_dim = estimates(rows.query(SCORES))
+    score_by_dim = estimates(pooled(rows))
     return score_by_dim if full in score_by_dim and third_of(score_by_dim, full) else {}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate, estimates
+from repro.evaluation.of_rows import estimate_cells, estimates
 from repro.evaluation.seeds import Estimate, mean, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
@@ -145,13 +145,11 @@ def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
         curves = rows_of_encoder[rows_of_encoder["metric"] == "roughness"]
         leads = []
         for _, cells in curves.groupby("setting", sort=False):
-            roughness_by_method = {
-                str(method): estimate(cell, deterministic=bool(nothing_drawn(cell).all()))
-                for method, cell in cells.groupby("method", sort=False)
-            }
-            others = [e for method, e in roughness_by_method.items() if method != AUTOENCODER]
-            if AUTOENCODER in roughness_by_method and others:
-                leads.append(roughness_by_method[AUTOENCODER] - mean(others))
+            roughness_by_method = estimate_cells(cells, ["method"], nothing_drawn(cells))
+            roughest = roughness_by_method.pop((AUTOENCODER,), None)
+            others = list(roughness_by_method.values())
+            if roughest and others:
+                leads.append(roughest - mean(others))
         if leads:
             quantity = what.format(**facts)
             yield effect(claim, mean(leads), quantity, network=str(facts["encoder"]))
@@ -170,9 +168,8 @@ def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     reach = np.maximum(value - rank_rows["ci_low"], rank_rows["ci_high"] - value)
     rank_rows = rank_rows.assign(ci_low=value - reach, ci_high=value + reach)
     seen = max(rank_rows["setting"].unique(), key=lambda names: names.count(", "))
-    ranks = {}
-    for name, cell in rank_rows[rank_rows["setting"] == seen].groupby("method", sort=False):
-        ranks[str(name)] = scaled(estimate(cell), 0.01)
+    cells = estimate_cells(rank_rows[rank_rows["setting"] == seen], ["method"])
+    ranks = {str(method): scaled(e, 0.01) for (method,), e in cells.items()}
     return seen, together(ranks)
 
 
