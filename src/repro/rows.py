@@ -109,6 +109,13 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     return frame.assign(backbone=names.astype("string"), text=texts.astype("string"))
 
 
+def without_origin(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without the half of their columns that says how a number came about: no claim asks
+    for it, and what is left is picked in half the time.
+    """
+    return rows.drop(columns=[*ORIGIN, *IDENTITY], errors="ignore").copy()
+
+
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their methods and settings say in words as columns, filled in only where
     they are empty.

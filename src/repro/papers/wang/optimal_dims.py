@@ -34,25 +34,26 @@ def pooled(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["metric"].isin(SCORES) & (rows["readout"] == "pooler")]
 
 
-def losses_of(rows: pd.DataFrame, full: int) -> tuple[list[int], Losses]:
-    """All dims of a task from wide to narrow, and what is lost between them; paired over items
-    where its rows hold such changes. None without a score at full size.
+def losses_of(rows: pd.DataFrame, task: str) -> tuple[int, list[int], Losses]:
+    """The full size, all dims of a task from wide to narrow, and what it loses between them; paired
+    over items where rows hold such changes. No dims without a score at full size.
     """
-    score_by_dim = dict(reversed(estimates(pooled(rows)).items()))
+    full = int(rows["full"].iloc[0])
+    rows_of_task = rows[rows["dataset"] == task]
+    score_by_dim = dict(reversed(estimates(pooled(rows_of_task)).items()))
     if full not in score_by_dim:
-        return [], {}
-    changes = rows[rows["metric"].str.endswith("_change")]
+        return full, [], {}
+    changes = rows_of_task[rows_of_task["metric"].str.endswith("_change")]
     loss = {(w, d): score_by_dim[w] - score_by_dim[d] for w, d in combinations(score_by_dim, 2)}
     for (wider, d), change in estimate_cells(changes, ["setting", "dim"]).items():
         loss[int(wider.removeprefix("from ")), int(d)] = scaled(change, -1.0)
-    return list(score_by_dim), loss
+    return full, list(score_by_dim), loss
 
 
 def above_full(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How the score of every task changes above the full size, where it changes most."""
-    full = int(rows["full"].iloc[0])
-    for task, rows_of_task in rows.groupby("dataset"):
-        dims, loss = losses_of(rows_of_task, full)
+    for task in sorted(rows["dataset"].dropna().unique()):
+        full, dims, loss = losses_of(rows, task)
         if wide := {d: loss[d, full] for d in dims if d > full}:
             quantity = what.format(task=task, full=full)
             yield effect(claim, farthest(wide)[1], quantity, test="sameness")
@@ -68,10 +69,9 @@ def below_full(
     """How the score of a task changes below the full size, where it changes most; beside it stands
     what a constant answer would lose.
     """
-    full = int(rows["full"].iloc[0])
-    rows_of_task = rows[rows["dataset"] == task]
-    dims, loss = losses_of(rows_of_task, full)
+    full, dims, loss = losses_of(rows, task)
     if narrow := {d: loss[full, d] for d in dims if d < full}:
+        rows_of_task = rows[rows["dataset"] == task]
         floor = rows_of_task.loc[rows_of_task["metric"] == "majority_floor", "value"].mean()
         scores = pooled(rows_of_task)
         full_score = scores.loc[scores["dim"] == full, "value"].mean()
@@ -87,8 +87,7 @@ def smallest_step(
     task: str,
 ) -> Iterator[Measurement]:
     """What a task loses at a step down from the full size, where it is least."""
-    full = int(rows["full"].iloc[0])
-    dims, loss = losses_of(rows[rows["dataset"] == task], full)
+    full, dims, loss = losses_of(rows, task)
     below = [d for d in dims if d <= full]
     if len(below) > 1:
         d, e = lowest({d: loss[w, d] for w, d in pairwise(below)})
@@ -108,8 +107,7 @@ def loss_between(
 
     A third of the full size stands for 256 only where that is no smaller size of the network.
     """
-    full = int(rows["full"].iloc[0])
-    dims, loss = losses_of(rows[rows["dataset"] == task], full)
+    full, dims, loss = losses_of(rows, task)
     below = [d for d in dims if d < full]
     third = third_of(below, full)
     if not third:

@@ -20,7 +20,6 @@ from repro.report.claims import judges_of, table
 from repro.report.judge import Rule, Split, judge
 from repro.report.measurements import effect
 from repro.report.verdict import Measurement, answer
-from repro.rows import parsed
 from repro.types import InputError
 
 NETWORKS = table("zhang")["networks"]
@@ -109,7 +108,7 @@ def role(
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """The measurements of rows; those of nothing drawn have no noise between seeds."""
-    return judge(rules, parsed(rows), fixed=nothing_drawn)
+    return judge(rules, rows, fixed=nothing_drawn)
 
 
 def unmoved(
