@@ -179,30 +179,24 @@ def of_parts(
         """
         return rng.permuted(np.tile(np.arange(DRAWS)[:, None, None], (1, 1, columns)), axis=0)
 
-    def drawn(quantiles: Floats, order: NDArray[np.intp]) -> Floats:
-        """Quantiles (DRAWS, columns) of the chances in some order (DRAWS, 1, columns); either may
-        have one column for all.
-        """
-        return np.take_along_axis(quantiles[:, None, :], order, axis=0)
-
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
     spread = [
         error_of_mean(float(sd), len(table), float(item))
         for sd, item in zip(seed_sd, item_errors, strict=True)
     ]
     errors, freedom = np.array(spread).T
-    of_items = ndtri(CHANCES)[:, None]
+    of_items = ndtri(CHANCES)
     freedoms = freedom if same_items else [max(len(table) - 1, 1)]
     of_seeds = np.column_stack([quantiles_of_t(float(number)) for number in freedoms])
     items, ends = [], []
     for cells in (table.shape[1], 1):
         order = orders(cells)
-        items_move = drawn(of_items, order if same_items else orders(table.shape[1])) * item_errors
+        seeds_move = of_seeds[order, np.arange(len(freedoms))]
+        items_move = of_items[order if same_items else orders(table.shape[1])] * item_errors
         if same_items:
-            both_move = drawn(of_seeds, order) * errors
+            both_move = seeds_move * errors
         else:
-            seeds_move = drawn(of_seeds, order) * seed_sd / sqrt(len(table))
-            both_move = items_move + seeds_move
+            both_move = items_move + seeds_move * seed_sd / sqrt(len(table))
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)
