@@ -38,8 +38,8 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
     # Pair by pair: all pairs of thousands of draws at once are larger than a cache
     for one, other, rises in zip(first, second, x, strict=True):
         y = np.sign(by_cell[other] - by_cell[one])
-        agreeing = agreeing + rises * y
-        untied = untied + (y != 0)
+        agreeing += rises * y
+        untied += y != 0
     with np.errstate(invalid="ignore"):
         tau: Floats = agreeing / np.sqrt((x != 0).sum() * untied)
     return tau
