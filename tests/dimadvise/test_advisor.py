@@ -196,14 +196,19 @@ def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_p
         given(ids[::-1])
 
 
+@pytest.mark.parametrize("form", ["", "X.parquet", "X.jsonl"])
 @pytest.mark.parametrize("column", ["row", "id"])
-def test_labels_that_count_their_rows_in_another_order_are_refused(tmp_path, column):
-    table, labels = tmp_path / "labels.csv", ["up", "down"] * 30
+def test_labels_that_count_their_rows_in_another_order_are_refused(tmp_path, column, form):
+    """Whatever form the vectors have, which do not name their rows."""
+    table, labels, X = tmp_path / "labels.csv", ["up", "down"] * 30, rows(60)
+    pq.write_table(pa.table({"vector": X.tolist()}), tmp_path / "X.parquet")
+    (tmp_path / "X.jsonl").write_text("".join(f"{row}\n" for row in X.tolist()))
+    vectors = tmp_path / form if form else X
 
     def given(numbers):
         lines = [f"{number},{label}\n" for number, label in zip(numbers, labels, strict=True)]
         table.write_text("".join([f"{column},label\n", *lines]))
-        return list(case_of(dimadvise.Request(), rows(60), labels=table).evidence.labels)
+        return list(case_of(dimadvise.Request(), vectors, labels=table).evidence.labels)
 
     for in_order in (range(60), range(1, 61), range(0, 120, 2), [7] * 60):
         assert given(in_order) == labels
