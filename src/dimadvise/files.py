@@ -282,4 +282,4 @@ def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
 def _kind(dtype: Any, name: str) -> str:
     if dtype.kind not in NUMBERS:
         raise NoMatrixError(f"{name} holds {dtype} values: expected numbers, such as float32")
-    return str(dtype)
+    return str(dtype.newbyteorder("="))  # As numbers are called here, whatever machine wrote them
