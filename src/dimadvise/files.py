@@ -133,6 +133,10 @@ class Vectors(ABC):
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """What names the rows from `start` to before `stop`; nothing without an `id_column`."""
+        return self._ids(start, stop) if self.id_column else []
+
+    def _ids(self, start: int, stop: int) -> list[Name]:
+        """The same, where there is one."""
         return []
 
     @abstractmethod
@@ -195,7 +199,7 @@ class Matrix(Vectors):
         self.kind = kind or _kind(self.X.dtype, name)
         self.named, self.id_column = ids, id_column
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """Those that were given."""
         return list(self.named[start:stop])
 
@@ -278,4 +282,4 @@ def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
 def _kind(dtype: Any, name: str) -> str:
     if dtype.kind not in NUMBERS:
         raise NoMatrixError(f"{name} holds {dtype} values: expected numbers, such as float32")
-    return str(dtype)
+    return str(dtype.newbyteorder("="))  # As numbers are called here, whatever machine wrote them

@@ -49,7 +49,7 @@ class JsonLines(Vectors):
                 self.unread_ids = naming(list(others))
         self.shape = len(self.starts), len(self._vector(0))
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """The values of the field that names rows."""
         names: list[Name] = []
         for row in range(start, stop):

@@ -60,7 +60,7 @@ class Parquet(Vectors):
         if not self.id_column:
             self.unread_ids = naming([name for name in types if name != self.column])
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """The values of the column that names rows."""
         first, last = self._groups([start, stop - 1])
         names: list[Name] = []

@@ -34,7 +34,7 @@ class Shards(Vectors):
         if ids:
             self.named, self.id_column = ids, "id"
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """Those beside the parts, or those of the parts."""
         if self.named:
             return list(self.named[start:stop])
