@@ -53,7 +53,9 @@ def codes_queries(store: str | None, level: str) -> bool:
     """Whether a store, if there is one, compares codes with codes, not with the numbers of a
     query.
     """
-    return bool(store) and level in STORES[str(store)]["coded"]
+    if not store:
+        return False
+    return level in STORES[store]["coded"]
 
 
 def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
