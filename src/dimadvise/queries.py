@@ -24,6 +24,15 @@ def check_differ(X: Block, count: int) -> None:
         raise InputError(f"all {count:,} embeddings are equal: no size keeps what is not there")
 
 
+def check_same_width(vectors: Vectors, queries: Vectors) -> None:
+    """Refuse queries that are not as wide as the vectors."""
+    width, D = queries.shape[1], vectors.shape[1]
+    if width != D:
+        raise InputError(
+            f"{queries.name} has {width} columns, {vectors.name} {D}: expected the same"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Queries:
     """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them
@@ -51,16 +60,13 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
 
     Of rows that are queries, taken for such or equal to one, there are a fifth of all at most.
     """
-    n, D = vectors.shape
+    n = vectors.shape[0]
     if n < FEWEST:
         raise InputError(
             f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are"
         )
     source = queries or vectors
-    if source.shape[1] != D:
-        raise InputError(
-            f"{source.name} has {source.shape[1]} columns, {vectors.name} {D}: expected the same"
-        )
+    check_same_width(vectors, source)
     most = source.shape[0] if queries else n // 5
     if most < 8:
         raise InputError(
