@@ -535,7 +535,8 @@ def test_codes_are_judged_as_they_are_stored_by_ranges_of_rows_that_are_not_judg
         ways.append(fitted(unchanged(Y.shape[1]), "cosine", "int8", Y))
         return ways[-1]
 
-    shortened = Shortened("pca", moments, [split], [8, 4], coder=coder)
+    shortened = Shortened("pca", moments, [split], [8, 4])
+    shortened.coder = coder
     rows = np.arange(20)
     plain = shortened(rows, split)
     for size, stored in zip((8, 4), shortened.at_sizes(rows, split), strict=True):
