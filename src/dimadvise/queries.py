@@ -75,10 +75,12 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
     query_rows = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
     fitted = rng.choice(n, min(n, FITTED + len(query_rows)), replace=False)
     full, rows, unfitted = source.take(query_rows), query_rows, query_rows
-    if queries is not None and not full.any():
-        sampled = f"all {len(query_rows):,} sampled queries in {source.name} are zero"
-        raise InputError(f"{sampled}: they have no direction, so any way to store finds the same")
     if queries is not None:
+        if not full.any():
+            raise InputError(
+                f"all {len(query_rows):,} sampled queries in {source.name} are zero: they have no "
+                "direction, so any way to store finds the same"
+            )
         equal, unfitted = equal_pairs(full, vectors, np.sort(fitted))
         is_document = np.isin(np.arange(len(query_rows)), equal)
         in_sample = ~is_document | (np.cumsum(is_document) <= n // 5)
@@ -114,13 +116,7 @@ def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
     """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows
     come.
     """
-    queries_of: dict[bytes, list[int]] = {}
-    for query, key in enumerate(row_keys(Q)):
-        queries_of.setdefault(key, []).append(query)
-    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
-    queries, equal = [], []
-    for row, key in zip(rows.tolist(), keys, strict=True):
-        for query in queries_of.get(key, ()):
-            queries.append(query)
-            equal.append(row)
-    return np.array(queries, np.int64), np.array(equal, np.int64)
+    asked = pd.DataFrame({"key": list(row_keys(Q)), "query": np.arange(len(Q))})
+    stored = pd.DataFrame({"key": vectors.keys(rows), "row": rows})
+    pairs = stored.merge(asked, on="key")
+    return pairs["query"].to_numpy(), pairs["row"].to_numpy()
