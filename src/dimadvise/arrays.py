@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from dimadvise.columns import chosen, naming
+from dimadvise.columns import chosen, named_by
 from dimadvise.files import (
     NUMBERS,
     Matrix,
@@ -80,14 +80,13 @@ def open_npz(path: Path, column: str) -> Vectors:
         array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers", hint)
         with _numpy_damage_told(path):
             X = arrays[array]
-            of_rows = {
-                name: dtype for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1]
-            }
-            id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
+            nameable = dict.fromkeys(arrays.files, False)
+            for name, (shape, _, dtype) in headers.items():
+                nameable[name] = shape == X.shape[:1] and dtype.kind in IDS
+            id_column, unread_ids = named_by(nameable, array)
             ids = arrays[id_column].tolist() if id_column else ()
     matrix = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
-    if not id_column:
-        matrix.unread_ids = naming([name for name in arrays.files if name != array])
+    matrix.unread_ids = unread_ids
     return matrix
 
 

@@ -76,8 +76,10 @@ def memory_explained(doing: str, wanted: str = SMALL_AND_GREEDY) -> Iterator[Non
         if not _is_memory_short(error):
             raise
         details = f" ({error})" if str(error) else ""
-        way_out = "close other programs, or take a machine with more"
-        raise InputError(f"not enough memory to {doing}{details}: {way_out}; {wanted}") from error
+        raise InputError(
+            f"not enough memory to {doing}{details}: close other programs, or take a machine with "
+            f"more; {wanted}"
+        ) from error
 
 
 def _is_memory_short(error: Exception) -> bool:
@@ -131,6 +133,10 @@ class Vectors(ABC):
         size = max(1, BLOCK // self.shape[1])
         return (self.take(rows[start : start + size]) for start in range(0, len(rows), size))
 
+    def keys(self, rows: Rows) -> list[bytes]:
+        """What equal rows share, of rows by their numbers."""
+        return [key for block in self.taken(rows) for key in row_keys(block)]
+
     def ids(self, start: int, stop: int) -> list[Name]:
         """What names the rows from `start` to before `stop`; nothing without an `id_column`."""
         return []
@@ -161,10 +167,10 @@ class Vectors(ABC):
         faint = (reach > 0) & (reach < SMALLEST)
         if faint.any():
             row = int(np.argmax(faint))
-            small = f"row {rows[row]} holds no number beyond {reach[row]:.0e}"
             raise InputError(
-                f"{self.name} {small}, of which single precision knows no length: "
-                "multiply all rows by one number, or make such rows zero"
+                f"{self.name} row {rows[row]} holds no number beyond {reach[row]:.0e}, of which "
+                "single precision knows no length: multiply all rows by one number, or make such "
+                "rows zero"
             )
         return single
 
@@ -182,17 +188,13 @@ class Matrix(Vectors):
         X: Any,
         name: str,
         *,
-        kind: str = "",
         ids: Sequence[Name] = (),
         id_column: str = "",
     ) -> None:
-        """Wrap X (n, D) of numbers, with their `kind` where numpy has no word for it.
-
-        Ids (n,) have a column by which they are known.
-        """
+        """Wrap X (n, D) of numbers; ids (n,) have a column by which they are known."""
         self.X = plain_array(X, name)
         self.name, self.shape = name, matrix_shape(self.X.shape, name)
-        self.kind = kind or _kind(self.X.dtype, name)
+        self.kind = _kind(self.X.dtype, name)
         self.named, self.id_column = ids, id_column
 
     def ids(self, start: int, stop: int) -> list[Name]:
@@ -229,8 +231,9 @@ class Records(Vectors):
                 f"{path} ends before row {self.shape[0] - 1}, its last: copy the file again"
             )
         if bytes_of_row > WIDEST:
-            wide = f"{path} has rows of {self.shape[1]:,} numbers"
-            raise InputError(f"{wide}: expected one row for each vector")
+            raise InputError(
+                f"{path} has rows of {self.shape[1]:,} numbers: expected one row for each vector"
+            )
         self.record = np.dtype([("lead", "<i4", (lead,)), ("row", dtype, (self.shape[1],))])
 
     def _take(self, rows: Rows) -> Any:
@@ -265,13 +268,10 @@ def in_memory(X: Any, name: str = "embeddings") -> Vectors:
 def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
     """The shape, if it is that of a matrix with at least one number; `name` is told in messages."""
     if len(shape) != 2 or min(shape) < 1:
-        expected = (
-            "at least one row and one column"
-            if len(shape) == 2
-            else "a matrix (n, dim), one row per vector"
-        )
-        kind = InputError if len(shape) == 2 else NoMatrixError
-        raise kind(f"{name} has shape {tuple(shape)}: expected {expected}")
+        refused = f"{name} has shape {tuple(shape)}: expected"
+        if len(shape) == 2:
+            raise InputError(f"{refused} at least one row and one column")
+        raise NoMatrixError(f"{refused} a matrix (n, dim), one row per vector")
     return int(shape[0]), int(shape[1])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimadvise.columns import NAMING, chosen, hint, naming
+from dimadvise.columns import NAMING, chosen, hint, named_by, naming
 from dimadvise.files import JSON_NUMBERS, Name, Rows, Vectors, read_json
 from repro.data.lines import read_lines
 from repro.reading import fields_once
@@ -42,11 +42,8 @@ class JsonLines(Vectors):
             where = f"{path} line 1"
             self.column = chosen(column, lists, list(first), where, "a list of numbers", tips)
             # The first row may have no name where others do
-            others = {name: cell for name, cell in self.named_row.items() if name != self.column}
-            nameable = [name for name, value in others.items() if _names_a_row(value)]
-            self.id_column = naming(nameable)
-            if not self.id_column:
-                self.unread_ids = naming(list(others))
+            nameable = {name: _names_a_row(cell) for name, cell in self.named_row.items()}
+            self.id_column, self.unread_ids = named_by(nameable, self.column)
         self.shape = len(self.starts), len(self._vector(0))
 
     def ids(self, start: int, stop: int) -> list[Name]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dimadvise.columns import TENSOR, chosen, hint, naming
+from dimadvise.columns import TENSOR, chosen, hint, named_by
 from dimadvise.files import (
     BLOCK,
     JSON_NUMBERS,
@@ -55,10 +55,8 @@ class Parquet(Vectors):
         self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
         first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
         self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
-        nameable = [name for name, kind in types.items() if _names_rows(kind)]
-        self.id_column = naming([name for name in nameable if name != self.column])
-        if not self.id_column:
-            self.unread_ids = naming([name for name in types if name != self.column])
+        nameable = {name: _names_rows(kind) for name, kind in types.items()}
+        self.id_column, self.unread_ids = named_by(nameable, self.column)
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """The values of the column that names rows."""
