@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from dimadvise.coding import Deployment, Vectors
-from dimadvise.files import MAPS
+from dimadvise.coding import Deployment
+from dimadvise.files import MAPS, Block
 from dimadvise.indices import faiss_factory, index_of
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import FLOATS, Codebook
@@ -49,7 +49,7 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
     writable_folder(folder)
     check_ours(folder)
     transform = deployment.transform
-    codes: dict[str, Vectors] = {}
+    codes: dict[str, Block] = {}
     if deployment.centroids is not None:
         codes = {"centroids": deployment.centroids}
     elif deployment.codebook is not None and deployment.level not in FLOATS:
@@ -136,7 +136,7 @@ def read(folder: Path) -> Deployment:
     return Deployment(transform, similarity, level, book, centroids, rerank, symmetric)
 
 
-def read_linear(folder: Path) -> tuple[Vectors, Vectors]:
+def read_linear(folder: Path) -> tuple[Block, Block]:
     """Matrix (D, d) and bias (d,) of the linear map alone; InputError for other bytes than the note
     says.
     """
@@ -181,7 +181,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return note
 
 
-def _tensors(path: Path, digest: Any) -> dict[str, Vectors]:
+def _tensors(path: Path, digest: Any) -> dict[str, Block]:
     """What a file beside the note holds, which must be the bytes of that digest."""
     if not path.is_file() or sha256(path) != digest:
         reason = (
@@ -212,7 +212,7 @@ class SavedReducer(TransformerMixin, BaseEstimator):
         self.transform(plain_array(X)[:1])
         return self
 
-    def transform(self, X: Any) -> Vectors:
+    def transform(self, X: Any) -> Block:
         """Rows X (n, D) as (n, dim) float32."""
         return self._deployment.vectors(X)
 
