@@ -58,7 +58,12 @@ def answered(case: Case, started: float) -> Advice:
     else:
         row, other, deployment = _by_labels(case, surveyed, judging, full)
     surveyed.options["answer"] = surveyed.options.index == row
-    notes = [*surveyed.notes, *(labelled.notes if labelled is not None else ())]
+    notes = list(surveyed.notes)
+    by_labels: dict[str, Any] = {}
+    if labelled is not None:
+        notes += labelled.notes
+        by_labels = {"shares": labelled.shares_of(layer), "metric": labelled.metric}
+        by_labels["predicted"] = labelled.predicted if criterion == "retain" else ()
     notes += _unsure(case, surveyed, documents.shape[0])
     seconds = time.perf_counter() - started
     findings = Findings(
@@ -71,12 +76,10 @@ def answered(case: Case, started: float) -> Advice:
         options=surveyed.options,
         notes=tuple(dict.fromkeys(notes)),
         measured=(*surveyed.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
-        shares=None if labelled is None else labelled.shares_of(layer),
-        metric=None if labelled is None else labelled.metric,
-        predicted=labelled.predicted if labelled is not None and criterion == "retain" else (),
         other_row=other,
         searched=surveyed.corpus,
         total=request.rows_total,
+        **by_labels,
     )
     if deployment is None:
         return Advice(findings)

@@ -28,6 +28,8 @@ from repro.manifests import sealed, sha256
 from repro.report.figures import Drawing
 from repro.writing import writable_text, write_text
 
+PLAIN = ("source", "target", "rows", "kind", "similarity", "notes", "measured", "predicted")
+"""What JSON says of findings as they have it."""
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 
 
@@ -91,16 +93,9 @@ def write(path: Path, findings: Findings, usage: str = "") -> None:
     record = {
         "answer": answer_of(findings, findings.answer),
         "other_answer": other_answer_of(findings),
-        "source": findings.source,
-        "target": list(findings.target),
-        "rows": findings.rows,
+        **{name: getattr(findings, name) for name in PLAIN},
         "rows_total": findings.total or findings.rows,
         "dim": findings.full_dim,
-        "kind": findings.kind,
-        "similarity": findings.similarity,
-        "notes": list(findings.notes),
-        "measured": list(findings.measured),
-        "predicted": list(findings.predicted),
         "options": _records(findings.options),
         "shares": _records(findings.shares),
     }
