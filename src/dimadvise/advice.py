@@ -12,7 +12,7 @@ import pandas as pd
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
 from dimadvise.coding import Deployment
 from dimadvise.evidence import Evidence
-from dimadvise.files import Block, Rows, Vectors
+from dimadvise.files import Block, Layer, Rows, Vectors
 from dimadvise.judging import Judged, fit_and_judge
 from dimadvise.measured import read_measured
 from dimadvise.queries import check_differ
@@ -54,7 +54,7 @@ class Judgement:
     deployment: Deployment | None  # The answer, fitted on all rows
     notes: tuple[str, ...]
 
-    def shares_of(self, layer: int | None) -> pd.DataFrame | None:
+    def shares_of(self, layer: Layer) -> pd.DataFrame | None:
         """Share kept and lower bound of every method, size and level of a layer; None
         unlabelled.
         """
@@ -93,7 +93,7 @@ class Judgement:
 
 
 def advise(
-    versions: Mapping[int | None, Vectors | Array],
+    versions: Mapping[Layer, Vectors | Array],
     evidence: Evidence | None = None,
     wanted: Request = ANYTHING,
     *,
@@ -169,7 +169,7 @@ def _deployment(
 
 def _expected(
     candidates: Sequence[Candidate],
-    samples: Mapping[int | None, Block],
+    samples: Mapping[Layer, Block],
     seed: int,
 ) -> list[Candidate]:
     """The candidates with what is expected of each size without labels, from a sample of rows of
@@ -183,7 +183,7 @@ def _expected(
     count = min(QUERIES, max(len(full) // 5, 1))
     query_rows = make_rng(seed, "neighbours").permutation(len(full))[:count]
     (places,) = _nearest(full, [full.shape[1]], query_rows)
-    reach: dict[tuple[int | None, str], dict[int, dict[str, Any]]] = {}
+    reach: dict[tuple[Layer, str], dict[int, dict[str, Any]]] = {}
     for c in candidates:
         # A turn changes no distance
         reach.setdefault((c.layer, c.method.removesuffix(TURNED)), {})[c.dim] = {}

@@ -117,8 +117,10 @@ def _numpy_damage_told(path: Path) -> Iterator[None]:
     except Exception as error:
         if "object" in str(error).lower() and path.stat().st_size:
             raise NoMatrixError(f"{path} {OBJECTS}") from None
-        damage = f"is not a whole {path.suffix.lower()} file ({error})"
-        raise InputError(f"{path} {damage}: numpy.save or savez writes one") from None
+        raise InputError(
+            f"{path} is not a whole {path.suffix.lower()} file ({error}): numpy.save or savez "
+            "writes one"
+        ) from None
 
 
 def open_safetensors(path: Path, column: str) -> Vectors:
@@ -163,6 +165,7 @@ def open_bin(dtype: str, path: Path, column: str) -> Vectors:
     n, D = lead.tolist() if len(lead) == 2 else (0, 0)
     size = path.stat().st_size
     if size != 8 + n * D * np.dtype(dtype).itemsize:
-        rows = f"{n:,} rows of {D} numbers behind both counts"
-        raise InputError(f"{path} of {size:,} bytes is no file of {rows}")
+        raise InputError(
+            f"{path} of {size:,} bytes is no file of {n:,} rows of {D} numbers behind both counts"
+        )
     return Records(path, 8, (n, D), dtype)

@@ -98,13 +98,17 @@ def check_ours(folder: Path) -> None:
     if (folder / NOTE).exists():
         note = read_note(folder)
         if not {"sha256", "input_dim"} <= set(note):
-            refused = "was written by no advice: give another folder, nothing is overwritten"
-            raise InputError(f"{folder / NOTE} {refused}")
+            raise InputError(
+                f"{folder / NOTE} was written by no advice: give another folder, nothing is "
+                "overwritten"
+            )
     for name, key in TENSORS.items():
         path = folder / name
         if path.exists() and sha256(path) != note.get(key):
-            refused = "was written by no advice, or has changed since"
-            raise InputError(f"{path} {refused}: move it away, or give another folder")
+            raise InputError(
+                f"{path} was written by no advice, or has changed since: move it away, or give "
+                "another folder"
+            )
 
 
 def remove(folder: Path) -> None:
@@ -153,11 +157,10 @@ def read_note(folder: Path) -> dict[str, Any]:
     """
     path = folder / NOTE
     if not path.exists():
-        way_out = (
-            "expected a folder that `dimadvise advise` wrote; an advice to keep vectors as they "
-            "are leaves no map, and there is nothing to apply"
+        raise InputError(
+            f"no {path}: expected a folder that `dimadvise advise` wrote; an advice to keep "
+            "vectors as they are leaves no map, and there is nothing to apply"
         )
-        raise InputError(f"no {path}: {way_out}")
     return read_sealed(path)
 
 
@@ -171,8 +174,10 @@ def read_sealed(path: Path) -> dict[str, Any]:
     if not isinstance(note, dict):
         raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
     if "seal" not in note:
-        missing = "has no seal: it was written by no advice, or changed since"
-        raise InputError(f"{path} {missing}; copy the whole folder again, or give another one")
+        raise InputError(
+            f"{path} has no seal: it was written by no advice, or changed since; copy the whole "
+            "folder again, or give another one"
+        )
     if not unchanged(note):
         raise InputError(
             f"{path} has changed since it was written: copy the whole folder again, or write a new "

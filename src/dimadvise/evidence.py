@@ -170,8 +170,10 @@ class Pairs(Evidence):
     ) -> tuple[Array, Retention]:
         """Spearman correlations (P,) and shares of the first."""
         if (outcomes[0] == outcomes[0, 0]).all():
-            alike = f"all {self.items} pairs have the cosine {outcomes[0, 0]:.4g}"
-            raise InputError(f"{alike}: nothing to rank by, so give other pairs")
+            raise InputError(
+                f"all {self.items} pairs have the cosine {outcomes[0, 0]:.4g}: nothing to rank by, "
+                "so give other pairs"
+            )
         influence = spearman_influence(outcomes, self.grades)
         links = folds.same_of(self.links)
         return influence.scores, share_bounds(influence, links, confidence=confidence)

@@ -33,6 +33,7 @@ WIDEST = 2**31 - 1  # Bytes of a row, at most: numpy makes no larger record
 SMALL_AND_GREEDY = "a small file that asks for so much is damaged"
 JSON_NUMBERS = "JSON numbers"  # The kind of numbers that are written out
 Name: TypeAlias = int | str | None
+Layer: TypeAlias = int | None  # Of an encoder; None where there is but one version of vectors
 MAPS = ("reducer.safetensors", "codes.safetensors")
 """Files of tensors that an advice leaves in a folder, which are no vectors."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dimadvise.columns import naming
 from dimadvise.evidence import Classes, Evidence, Pairs, Search
+from dimadvise.files import Layer
 from dimadvise.honesty import refuse_packed_bits
 from dimadvise.queries import check_same_width
 from dimadvise.request import TARGETS, Request
@@ -28,7 +29,7 @@ class Case:
     """What is asked for, and all that was opened for it."""
 
     request: Request
-    versions: Mapping[int | None, Vectors]
+    versions: Mapping[Layer, Vectors]
     evidence: Evidence | None
     source: str  # Where it comes from, in words
     asked: Vectors | None = None  # Queries by which recall is measured, if rows do not ask
@@ -36,7 +37,7 @@ class Case:
     """What an export of the encoder has to know."""
 
     @property
-    def last_layer(self) -> int | None:
+    def last_layer(self) -> Layer:
         """Of those that are considered."""
         return list(self.versions)[-1]
 
@@ -61,7 +62,7 @@ class Case:
         usual = "recall" if self.evidence is None else "retain"
         return self.request.target or (usual, TARGETS[usual])
 
-    def searched(self, layer: int | None) -> tuple[Vectors, Vectors | None]:
+    def searched(self, layer: Layer) -> tuple[Vectors, Vectors | None]:
         """Documents of a layer, and the queries that are asked if rows do not ask."""
         vectors = self.versions[layer]
         if not isinstance(self.evidence, Search):
@@ -148,9 +149,9 @@ def _opened(source: Any, column: str, name: str) -> Vectors:
         return open_vectors(Path(source), column)
     columns = [str(heading) for heading in getattr(source, "columns", ())]  # Of a data frame
     if ids := naming(columns):
-        way_out = f"leave it out, {name}.drop(columns={ids!r})"
         raise InputError(
-            f"column {ids!r} of {name} names rows, and is no number of them: {way_out}"
+            f"column {ids!r} of {name} names rows, and is no number of them: leave it out, "
+            f"{name}.drop(columns={ids!r})"
         )
     return in_memory(source, name)
 
@@ -213,7 +214,7 @@ def from_encoder(
     texts, layers = str(request.texts), request.layers
     loaded = data.load(texts, split=request.split, source=request.source, columns=columns)
     sides, evidence = judged_texts(loaded)
-    versions: dict[int | None, Array] = {}
+    versions: dict[Layer, Array] = {}
     if isinstance(encoder, SentenceEncoder):
         layer_numbers = [
             *sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}),

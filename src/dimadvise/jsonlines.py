@@ -53,8 +53,10 @@ class JsonLines(Vectors):
             record = self._json(row)
             value = record.get(self.id_column) if isinstance(record, dict) else None
             if not _names_a_row(value):
-                refused = f"{self.name} row {row} has {value!r} under {self.id_column!r}"
-                raise InputError(f"{refused}: expected a whole number or a text that names the row")
+                raise InputError(
+                    f"{self.name} row {row} has {value!r} under {self.id_column!r}: expected a "
+                    "whole number or a text that names the row"
+                )
             names.append(value)
         return names
 
@@ -66,11 +68,13 @@ class JsonLines(Vectors):
         numbers = vector_in(record.get(self.column) if isinstance(record, dict) else record)
         if numbers is None:
             where = f" under {self.column!r}" if self.column else ""
-            lacking = f"{self.name} row {row} holds no list of numbers{where}"
-            raise InputError(f"{lacking}: drop or repair such rows")
+            raise InputError(
+                f"{self.name} row {row} holds no list of numbers{where}: drop or repair such rows"
+            )
         if row and len(numbers) != self.shape[1]:
-            width = self.shape[1]
-            raise InputError(f"{self.name} row {row} has {len(numbers)} numbers, row 0 has {width}")
+            raise InputError(
+                f"{self.name} row {row} has {len(numbers)} numbers, row 0 has {self.shape[1]}"
+            )
         return numbers
 
     def _json(self, row: int) -> Any:

@@ -117,8 +117,10 @@ class Request:
             if name == "bytes" and value < 1:
                 raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
             if name != "bytes" and not 0 < value <= 1:
-                usual = f"expected a share above 0, at most 1, such as {TARGETS[name]}"
-                raise InputError(f"{name} is {value}: {usual}")
+                raise InputError(
+                    f"{name} is {value}: expected a share above 0, at most 1, such as "
+                    f"{TARGETS[name]}"
+                )
         return next(iter(targets.items()), None)
 
     def check(self) -> None:
