@@ -85,8 +85,8 @@ def open_npz(path: Path, column: str) -> Vectors:
                 nameable[name] = shape == X.shape[:1] and dtype.kind in IDS
             id_column, unread_ids = named_by(nameable, array)
             ids = arrays[id_column].tolist() if id_column else ()
-    matrix = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
-    matrix.unread_ids = unread_ids
+    matrix = Matrix(X, f"{path} {array}")
+    matrix.named, matrix.id_column, matrix.unread_ids = ids, id_column, unread_ids
     return matrix
 
 

@@ -71,6 +71,12 @@ class Deployment:
                 )
 
     @property
+    def named(self) -> dict[str, Any]:
+        """Method, dim and level."""
+        transform = self.transform
+        return {"method": transform.method, "dim": transform.dim, "level": self.level}
+
+    @property
     def bytes(self) -> int:
         """Of one stored vector."""
         return level_bytes(self.level, self.transform.dim)

@@ -102,6 +102,7 @@ class Vectors(ABC):
     kind: str  # Of its numbers, such as float16
     id_column: str = ""  # That names the rows, where there is one
     unread_ids: str = ""  # Another by such a name, of values that are no ids here
+    named: Sequence[Name] = ()  # Ids (n,), where they were all read at once
     files: Sequence[str] = ()  # Names of those that hold the rows, where there are several
 
     def take(self, rows: Any) -> Block:
@@ -140,7 +141,7 @@ class Vectors(ABC):
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """What names the rows from `start` to before `stop`; nothing without an `id_column`."""
-        return []
+        return list(self.named[start:stop])
 
     @abstractmethod
     def _take(self, rows: Rows) -> Any:
@@ -184,23 +185,11 @@ def row_keys(X: Block) -> Iterator[bytes]:
 class Matrix(Vectors):
     """An array that is there already."""
 
-    def __init__(
-        self,
-        X: Any,
-        name: str,
-        *,
-        ids: Sequence[Name] = (),
-        id_column: str = "",
-    ) -> None:
-        """Wrap X (n, D) of numbers; ids (n,) have a column by which they are known."""
+    def __init__(self, X: Any, name: str) -> None:
+        """Wrap X (n, D) of numbers."""
         self.X = plain_array(X, name)
         self.name, self.shape = name, matrix_shape(self.X.shape, name)
         self.kind = _kind(self.X.dtype, name)
-        self.named, self.id_column = ids, id_column
-
-    def ids(self, start: int, stop: int) -> list[Name]:
-        """Those that were given."""
-        return list(self.named[start:stop])
 
     def _take(self, rows: Rows) -> Any:
         is_contiguous = rows[-1] - rows[0] + 1 == len(rows)  # A view where it can be one

@@ -38,14 +38,7 @@ def tabulate(
     table = []
     for i, way in enumerate(ways):
         for times in dict.fromkeys((0, depth)):
-            row: dict[str, Any] = {
-                "way": i,
-                "method": way.transform.method,
-                "dim": way.transform.dim,
-                "level": way.level,
-                "bytes": way.bytes,
-                "rerank": times,
-            }
+            row: dict[str, Any] = {"way": i, **way.named, "bytes": way.bytes, "rerank": times}
             again = max(times, 1)
             for k in KS:
                 interval = interval_of(recalled(by_stop[-1][i], k, again))

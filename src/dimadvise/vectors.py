@@ -140,7 +140,8 @@ def _folder(path: Path, column: str) -> Vectors:
     joined = Shards([vectors for _, vectors in shards], str(path))
     joined.files = [file.name for file, _ in shards]
     id_files = [file for file, _ in others if _names_rows(file)]
-    joined.name_rows(_ids_beside(id_files, joined.shape[0]))
+    if ids := _ids_beside(id_files, joined.shape[0]):
+        joined.named, joined.id_column = ids, "id"
     if id_files and not joined.id_column:
         joined.unread_ids = joined.unread_ids or id_files[0].name
     return joined
