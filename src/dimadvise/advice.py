@@ -60,9 +60,9 @@ class Judgement:
         """
         if self.metric is None:
             return None
-        of_layer = [c for c in self.candidates if c.layer == layer]
-        rows = [(c.method, c.dim, c.level, c.share, c.low, self.metric) for c in of_layer]
-        return pd.DataFrame(rows, columns=["method", "dim", "level", "share", "low", "metric"])
+        of_layer = [vars(c) for c in self.candidates if c.layer == layer]
+        shares = pd.DataFrame(of_layer, columns=["method", "dim", "level", "share", "low"])
+        return shares.assign(metric=self.metric)
 
     @property
     def transform(self) -> Transform | None:

@@ -146,15 +146,12 @@ class Pairs(Evidence):
 
     def splits(self, folds: Folds) -> list[Split]:
         """Those of the folds that pairs lie in."""
-        return [tuple(np.unique(code).tolist()) for code in np.unique(self._placed(folds), axis=0)]
+        return list(self._in_splits(folds))
 
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """Cosines (sizes, pairs)."""
-        placed = self._placed(folds)
         cosines = np.empty((len(shortened.sizes), self.items))
-        for code in np.unique(placed, axis=0):
-            in_split = (placed == code).all(axis=1)
-            split = tuple(np.unique(code).tolist())
+        for split, in_split in self._in_splits(folds).items():
             rows = self.first[in_split], self.second[in_split]
             sides = [shortened.at_sizes(side, split) for side in rows]
             for place, (first, second) in enumerate(zip(*sides, strict=True)):
@@ -183,9 +180,14 @@ class Pairs(Evidence):
         """Both rows of each pair (pairs, 2)."""
         return np.stack([self.first, self.second], axis=1)
 
-    def _placed(self, folds: Folds) -> Rows:
-        """The folds of both rows of each pair, ascending (pairs, 2)."""
-        return np.sort(folds.fold_of(self.links), axis=1)
+    def _in_splits(self, folds: Folds) -> dict[Split, NDArray[np.bool_]]:
+        """Which pairs lie in each split (pairs,)."""
+        placed = np.sort(folds.fold_of(self.links), axis=1)  # (pairs, 2)
+        in_splits = {}
+        for both in np.unique(placed, axis=0):
+            split = tuple(np.unique(both).tolist())
+            in_splits[split] = (placed == both).all(axis=1)
+        return in_splits
 
 
 @dataclass(frozen=True)
@@ -249,13 +251,11 @@ class Classes(Evidence):
         """
         others, sizes = np.unique(fold[fold != judged], return_counts=True)
         inner = others[np.cumsum(sizes) - sizes < CHOOSING].tolist()
-        learnt = np.stack([(fold != judged) & (fold != f) for f in inner])
-        members = np.repeat(learnt, len(PENALTIES), axis=0)
+        tried_on = np.stack([fold == f for f in inner])
+        members = np.repeat((fold != judged) & ~tried_on, len(PENALTIES), axis=0)
         tried = self._right(X, members, np.tile(PENALTIES, len(inner)))
-        by_fold = tried.reshape(len(inner), len(PENALTIES), -1)
-        tried_on = zip(by_fold, inner, strict=True)
-        right = [of_fold[:, fold == f].sum(axis=1) for of_fold, f in tried_on]
-        served = np.sum(right, axis=0)
+        right = tried.reshape(len(inner), len(PENALTIES), -1) & tried_on[:, None]
+        served = right.sum(axis=(0, 2))
         return float(PENALTIES[int(np.argmax(served))])
 
     def _right(self, X: Array, members: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:

@@ -166,8 +166,7 @@ def _nearest_miss(findings: Findings) -> list[str]:
     criterion, amount = findings.target
     if findings.answer is not None or findings.shares is None or criterion != "retain":
         return []
-    sizes = [level_bytes(way.level, way.dim) for way in findings.shares.itertuples()]
-    ways = findings.shares.assign(bytes=sizes)
+    ways = with_bytes(findings.shares)
     ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < amount)]
     if ways.empty:
         return []
@@ -177,6 +176,11 @@ def _nearest_miss(findings: Findings) -> list[str]:
         f"{100 * best['share']:.1f} % of the {findings.metric}, with 95 % confidence at least "
         f"{100 * best['low']:.1f} %, which is {100 * (amount - best['low']):.1f} points short."
     ]
+
+
+def with_bytes(shares: pd.DataFrame) -> pd.DataFrame:
+    """The same with the bytes of a vector."""
+    return shares.assign(bytes=[level_bytes(way.level, way.dim) for way in shares.itertuples()])
 
 
 def two_answers(findings: Findings) -> list[str]:

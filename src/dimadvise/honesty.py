@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dimadvise.coding import Deployment
-from dimadvise.files import Block, Vectors
+from dimadvise.files import Block, Vectors, row_keys
 from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import Moments, unchanged
 from repro.types import Array, InputError
@@ -76,9 +76,7 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
     still = int((deviation <= STILL * np.median(deviation)).sum())
     if still:
         yield f"{still} of {D} columns hardly vary: drop them, and nothing is lost."
-    repeated = n - len(
-        np.unique(np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * D))))
-    )
+    repeated = n - len(set(row_keys(X)))
     if repeated > REPEATS * n:
         yield (
             f"{100 * repeated / n:.0f} % of {n:,} sampled rows repeat another: equal rows are "
