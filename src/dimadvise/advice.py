@@ -121,7 +121,8 @@ def advise(
         InputError: for values out of range, embeddings that nothing can be told from, and evidence
             whose score at full size may be zero (`NoShareError`).
     """
-    unit = (evidence is None or evidence.metric != "accuracy") if unit is None else unit
+    if unit is None:
+        unit = evidence is None or not evidence.sees_lengths
     layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]

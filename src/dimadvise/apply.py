@@ -26,6 +26,7 @@ from filelock import Timeout
 from dimadvise import deploy
 from dimadvise.coding import Deployment
 from dimadvise.files import Block, Name
+from dimadvise.request import refuse_itself
 from dimadvise.source import Shard, Source
 from dimadvise.vectors import refuse_unread_column
 from repro.evaluation.quantise import FLOATS
@@ -62,8 +63,7 @@ def apply(
             that changes while it is read.
     """
     check_dim(rows_per_shard, what="rows_per_shard")
-    if output.is_dir() and vectors.is_dir() and output.samefile(vectors):
-        raise InputError(f"the output {output} is the input: expected another folder")
+    refuse_itself(output, vectors)
     refuse_unread_column(column, vectors)
     deployment, source = _at_level(deploy.read(advice), level), Source.opened(vectors, column)
     rows, width = source.vectors.shape

@@ -52,6 +52,7 @@ class Evidence(ABC):
     levels: ClassVar[tuple[str, ...]] = ("int8", "lloyd5", "lloyd4", "lloyd3", "binary")
     """Fewer bits that are, too."""
     parts: ClassVar[int] = 3  # Sizes that are, to each halving
+    sees_lengths: ClassVar[bool] = False  # Whether a row's length counts, not its direction alone
     wider: ClassVar[float] = 1  # How much more than their items scores vary
     items: int = field(init=False)  # How many items are judged
 
@@ -200,6 +201,7 @@ class Classes(Evidence):
     # A classifier takes seconds to learn, and does not see whether a mean was subtracted.
     methods = ("truncate", "pca")
     levels = ("int8", "lloyd4", "binary")
+    sees_lengths = True
     wider = LEARNT
     rows: Rows
     labels: NDArray[np.str_]

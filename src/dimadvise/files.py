@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from repro.reading import is_out_of_memory
 from repro.types import LARGEST, InputError, check_dim, check_range, plain_array
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -84,12 +85,11 @@ def memory_explained(doing: str, wanted: str = SMALL_AND_GREEDY) -> Iterator[Non
 
 
 def _is_memory_short(error: Exception) -> bool:
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return True
-    # Arrow gives no number where it maps a file or starts a thread, but the words of the system.
     if not isinstance(error, OSError | pa.ArrowException):
-        return False
-    return os.strerror(errno.ENOMEM) in str(error) or os.strerror(errno.EAGAIN) in str(error)
+        return is_out_of_memory(error)
+    # Arrow gives no number where it maps a file or starts a thread, but the words of the system.
+    words = os.strerror(errno.ENOMEM), os.strerror(errno.EAGAIN)
+    return is_out_of_memory(error) or any(of_system in str(error) for of_system in words)
 
 
 class Vectors(ABC):

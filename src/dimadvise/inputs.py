@@ -44,7 +44,7 @@ class Case:
     @property
     def classifies(self) -> bool:
         """Whether a classifier judges, which sees lengths."""
-        return self.evidence is not None and self.evidence.metric == "accuracy"
+        return self.evidence is not None and self.evidence.sees_lengths
 
     @property
     def similarity(self) -> str:

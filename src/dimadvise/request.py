@@ -145,6 +145,12 @@ SHARES = ("recall", "retain")
 SEVERAL = {"dims": int, "layers": int, "methods": str, "levels": str, "columns": str}
 
 
+def refuse_itself(output: Path, source: Path | None) -> None:
+    """Refuse to write to the folder that is read."""
+    if source is not None and source.is_dir() and output.is_dir() and output.samefile(source):
+        raise InputError(f"the output {output} is the input: expected another folder")
+
+
 def as_option(name: str, value: Any) -> Any:
     """A value given from Python for a field of `Request`, as a command line would give it.
 
