@@ -141,6 +141,32 @@ def test_a_reducer_is_put_behind_the_encoder_that_it_was_fitted_on_alone(
         assert not (tmp_path / "out").exists()
 
 
+def test_a_network_that_is_written_to_while_it_is_loaded_is_refused(
+    repro,
+    tiny,
+    tmp_path,
+    advised,
+    monkeypatch,
+):
+    """Its embeddings would stand beside the digest of other files."""
+    trained = shutil.copytree(tiny, tmp_path / "trained")
+    folder, _, _ = advised(trained, 0.5, DEV)
+    config, load = json.loads((trained / "config.json").read_text()), SentenceEncoder.load
+    others = iter((0.1, 0.2))
+
+    def loaded_before_it_is_written(name, **how):
+        network = load(name, **how)
+        other = json.dumps(config | {"layer_norm_eps": next(others)})
+        (trained / "config.json").write_text(other)
+        return network
+
+    monkeypatch.setattr(SentenceEncoder, "load", loaded_before_it_is_written)
+    exporting = f"export --reducer {folder} --output {tmp_path}/out"
+    for command in (exporting, f"advise --encoder {trained} --output {tmp_path}/out {DEV}"):
+        assert "was written to while it was read: begin again" in repro(command, ends=2).err
+        assert not (tmp_path / "out").exists()
+
+
 def test_an_advice_that_keeps_no_digest_of_its_encoder_is_exported_with_a_warning(
     repro,
     tiny,

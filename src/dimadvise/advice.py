@@ -18,6 +18,7 @@ from dimadvise.measured import read_measured
 from dimadvise.queries import check_differ
 from dimadvise.request import ANYTHING, TARGETS, Request
 from dimadvise.search import Places, ranks, searched
+from dimadvise.stores import codes_queries, holds
 from dimadvise.transform import (
     TURNED,
     Transform,
@@ -130,6 +131,8 @@ def advise(
     samples = {layer: _checked(vectors, seen, unit) for layer, vectors in layers.items()}
     judged = fit_and_judge(layers, evidence, wanted, unit=unit)
     candidates = _expected(judged.candidates, samples, wanted.seed)
+    if wanted.store:  # The full size is judged whatever a store holds
+        candidates = [c for c in candidates if holds(wanted.store, c.dim, c.level)]
     retain = TARGETS["retain"] if wanted.retain is None else wanted.retain
     answer = smallest(candidates, full, last, retain, labelled=evidence is not None)
     if wanted.bytes is not None:
@@ -165,7 +168,8 @@ def _deployment(
     if method != answer.method:
         transform = rotated(transform, wanted.seed)
     plain = Deployment(transform, wanted.similarity or "cosine")
-    return fitted(transform, plain.similarity, answer.level, plain.vectors(seen))
+    symmetric, Y = codes_queries(wanted.store, answer.level), plain.vectors(seen)
+    return fitted(transform, plain.similarity, answer.level, Y, symmetric=symmetric)
 
 
 def _expected(

@@ -19,6 +19,7 @@ from dimadvise.stores import check_store, holds, levels_of, paste
 from dimadvise.transform import NESTED, TURNED
 from dimadvise.ways import default_sizes
 from repro.provenance import hardware
+from repro.types import InputError
 
 Chosen = tuple[int | None, int | None, Deployment | None]
 """Rows of the options that answer, as asked and with or without re-scoring, and how the first is
@@ -36,6 +37,12 @@ def answered(case: Case, started: float) -> Advice:
     request, (criterion, _) = case.request, case.target
     if request.store:
         check_store(request.store, case.similarity, request.levels)
+    if case.evidence is not None and not case.classifies and case.similarity != "cosine":
+        raise InputError(
+            f"similarity is {case.similarity}: {case.evidence.metric} is judged by cosines alone, "
+            "which tell nothing of lengths; leave --similarity out if all rows have one length, or "
+            "else what judges, and recall is measured by it"
+        )
     labelled = None
     if case.evidence is not None or criterion == "retain":
         labelled = _judged(case)
@@ -163,7 +170,7 @@ def _judged(case: Case) -> Judgement:
         storable = dict.fromkeys(level for level in levels if level in store_levels)
         levels = list(storable) or store_levels
         sizes = dims or default_sizes(last.shape[1])
-        dims = tuple(d for d in sizes if all(holds(request.store, d, level) for level in levels))
+        dims = tuple(d for d in sizes if any(holds(request.store, d, level) for level in levels))
     judged_by = replace(
         request,
         retain=amount if criterion == "retain" else None,

@@ -141,6 +141,10 @@ class Vectors(ABC):
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """What names the rows from `start` to before `stop`; nothing without an `id_column`."""
+        return self._ids(start, stop) if self.id_column else []
+
+    def _ids(self, start: int, stop: int) -> list[Name]:
+        """The same, where there is one."""
         return list(self.named[start:stop])
 
     @abstractmethod
@@ -268,4 +272,4 @@ def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
 def _kind(dtype: Any, name: str) -> str:
     if dtype.kind not in NUMBERS:
         raise NoMatrixError(f"{name} holds {dtype} values: expected numbers, such as float32")
-    return str(dtype)
+    return str(dtype.newbyteorder("="))  # As numbers are called here, whatever machine wrote them

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +169,7 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
     # Bring torch, which embeddings of a user's own do not need
     from repro.models import SentenceEncoder
     from repro.models.sources import MINILM, SHIPPED, is_hub_id, locate
+    from repro.runs.encoders import as_it_is
     from rivals import system_named
 
     name, prompt = str(request.encoder), request.prompt
@@ -176,7 +178,7 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
         if prompt is not None:
             raise InputError(f"prompt is {prompt!r}: {name} is made whole; leave it out")
         return from_encoder(system.make(), request, columns, system.line)
-    network = SentenceEncoder.load(name, prompt=prompt)
+    network = as_it_is(name, partial(SentenceEncoder.load, name, prompt=prompt))()
     # A folder may have the name of a network as well, which goes before it
     is_published = name in (*SHIPPED, MINILM) or is_hub_id(name)
     origin = {

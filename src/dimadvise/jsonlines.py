@@ -46,7 +46,7 @@ class JsonLines(Vectors):
             self.id_column, self.unread_ids = named_by(nameable, self.column)
         self.shape = len(self.starts), len(self._vector(0))
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """The values of the field that names rows."""
         names: list[Name] = []
         for row in range(start, stop):

@@ -14,6 +14,7 @@ from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Layer, Vectors
 from dimadvise.folds import NOBODY
 from dimadvise.request import Request
+from dimadvise.stores import codes_queries
 from dimadvise.transform import METHODS as MAPS
 from dimadvise.transform import NESTED, TURNED, Transform, halvings, rotated, unchanged
 from dimadvise.unseen import Coder, FoldMoments, Shortened
@@ -82,7 +83,7 @@ def fit_and_judge(
                 candidates += [Candidate(layer, method, d, level=level) for d in shortened.sizes]
                 if evidence is not None:
                     turn = wanted.seed if is_turned(name, level) else None
-                    shortened.coder = _coder(wanted.similarity or "cosine", level, turn)
+                    shortened.coder = _coder(wanted, level, turn, unit=unit)
                     outcomes.append(evidence.outcomes(shortened, folds))
     if not candidates:
         raise InputError(
@@ -110,17 +111,18 @@ def _only_turned(dim: int, seed: int) -> Transform:
     return rotated(unchanged(dim), seed)
 
 
-def _coder(similarity: str, level: str, turn: int | None) -> Coder | None:
+def _coder(wanted: Request, level: str, turn: int | None, *, unit: bool) -> Coder | None:
     """What makes a way to store of rows that a map gave, turned by a seed if there is one; none
-    where they stay as they are.
+    where they stay as they are, or lose no more than lengths that nothing judges.
     """
-    if level in FLOATS:
+    if level in FLOATS and (unit or wanted.similarity != "cosine"):
         return None
+    similarity, symmetric = wanted.similarity or "cosine", codes_queries(wanted.store, level)
 
     def fit(Y: Block) -> Deployment:
         dim = Y.shape[1]
         transform = unchanged(dim) if turn is None else _only_turned(dim, turn)
         plain = Deployment(transform, similarity)
-        return fitted(transform, similarity, level, plain.vectors(Y))
+        return fitted(transform, similarity, level, plain.vectors(Y), symmetric=symmetric)
 
     return fit

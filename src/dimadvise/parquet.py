@@ -59,7 +59,7 @@ class Parquet(Vectors):
         nameable = {name: _names_rows(kind) for name, kind in types.items()}
         self.id_column, self.unread_ids = named_by(nameable, self.column)
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """The values of the column that names rows."""
         first, last = self._groups([start, stop - 1])
         with self._damage_told():

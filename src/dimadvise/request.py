@@ -52,7 +52,7 @@ class Request:
         store: that the vectors lie in: what it holds is tried, compared as it compares, and the
             answer ends in what to paste into it.
         similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels
-            l2.
+            l2. Pairs and relevant documents are judged by cosines alone.
         methods: ways to fewer numbers that are tried; by default all.
         levels: bits of a number that are tried; by default all but float32 that suit the method,
             product codes (pq) if faiss is installed.

@@ -28,10 +28,10 @@ class Shards(Vectors):
             id_columns = [shard.id_column or shard.unread_ids for shard in shards]
             self.unread_ids = next(filter(None, id_columns), "")
 
-    def ids(self, start: int, stop: int) -> list[Name]:
+    def _ids(self, start: int, stop: int) -> list[Name]:
         """Those beside the parts, or those of the parts."""
         if self.named:
-            return super().ids(start, stop)
+            return super()._ids(start, stop)
         names: list[Name] = []
         for shard, first in zip(self.parts, self.starts.tolist(), strict=False):
             low, high = max(start - first, 0), min(stop - first, shard.shape[0])

@@ -78,7 +78,7 @@ class Source:
 
     def ids(self, shard: Shard) -> list[Name]:
         """What names the rows of a shard; nothing where nothing does."""
-        return self.vectors.ids(shard.start, shard.stop) if self.vectors.id_column else []
+        return self.vectors.ids(shard.start, shard.stop)
 
     def digest(self, shard: Shard, seen: Callable[[Block], None] = lambda block: None) -> str:
         """Digest of all rows of a shard as float32, and of their ids; each block is `seen`."""

@@ -49,9 +49,11 @@ def holds(store: str, dim: int, level: str) -> bool:
     return kind in record["types"] and dim <= record["limits"].get(kind, dim) and is_whole
 
 
-def codes_queries(store: str, level: str) -> bool:
-    """Whether a store compares codes with codes, not with the numbers of a query."""
-    return level in STORES[store]["coded"]
+def codes_queries(store: str | None, level: str) -> bool:
+    """Whether a store, if there is one, compares codes with codes, not with the numbers of a
+    query.
+    """
+    return bool(store) and level in STORES[str(store)]["coded"]
 
 
 def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:

@@ -148,7 +148,7 @@ class Ways:
             transform, centroids = self._product(method, dim, int(level.removeprefix(PRODUCT)))
             return Deployment(transform, self.similarity, level, centroids=centroids)
         transform, shortened = self._shortened(method, dim)
-        symmetric = bool(self.store) and codes_queries(self.store, level)
+        symmetric = codes_queries(self.store, level)
         return fitted(transform, self.similarity, level, shortened, symmetric=symmetric)
 
     def _fit_shortened(self, method: str, dim: int) -> tuple[Transform, Block]:

@@ -2,7 +2,8 @@
 sentence-transformers loads, with a reducer behind the network if one is given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ def export(
     from dimadvise.deploy import read_linear, read_note
     from repro.models import SentenceEncoder
     from repro.models.exported import export_folder, refuse_full
+    from repro.runs.encoders import as_it_is
 
     refuse_full(output)
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
@@ -51,10 +53,14 @@ def export(
     if final_norm is not None and "encoder" in note:
         fitted_on = "the reducer was fitted on the encoder as it is"
         raise InputError(f"--final-norm {final_norm}: {fitted_on}; leave it out")
-    if reducer is not None:
-        check_fitted_on(name, note, reducer)
     seen: dict[str, Any] = {"pooling": pooling, "final_norm": final_norm}
-    network = SentenceEncoder.load(name, prompt=note.get("prompt"), **seen)
+    load: Callable[[], SentenceEncoder] = partial(
+        SentenceEncoder.load, name, prompt=note.get("prompt"), **seen
+    )
+    if reducer is not None:
+        load = as_it_is(name, load)
+        check_fitted_on(name, note, reducer)
+    network = load()
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
         layer = fitted_layer(network, note, layer)

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import spearmanr
 
 import dimadvise
 from deployment import rows
@@ -20,11 +21,12 @@ from dimadvise.again import Stored
 from dimadvise.deploy import read
 from dimadvise.findings import two_answers
 from dimadvise.inputs import case_of
+from dimadvise.stores import STORES
 from dimadvise.vectors import in_memory
 from repro.cli import dimadvise as command
 from repro.evaluation.stats import Interval
 from repro.locks import locked
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 FEW = {"methods": ("svd",), "levels": ("int8", "binary"), "dims": (40, 32, 24, 16)}
 PLAIN = {"methods": ("truncate",), "levels": ("float32",), "dims": (40, 20)}
@@ -67,6 +69,61 @@ def test_labels_judge_float16_where_a_store_has_no_byte(X):
     assert set(pgvector.findings.shares["level"]) == {"float32", "float16", "binary"}
     usearch = dimadvise.advise(X[:200], store="usearch", **given)
     assert set(usearch.findings.shares["level"]) == {"float32", "int8", "binary"}
+
+
+def test_what_labels_chose_for_a_store_is_coded_and_judged_as_it_compares(X, tmp_path):
+    """Recall of numbers of eight bits by themselves is the recall that is told."""
+    unit = unit_rows(X)
+    pairs = [(a, a + 1, unit[a] @ unit[a + 1]) for a in range(len(X) - 1)]
+    (tmp_path / "pairs.tsv").write_text(
+        "row1\trow2\tscore\n" + "".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs)
+    )
+    given = {"methods": ("pca",), "levels": ("int8",), "dims": (24,), "retain": 0.5}
+    advice = dimadvise.advise(X, pairs=tmp_path / "pairs.tsv", store="usearch", **given)
+    codes = advice.codes(X).astype(np.float64)
+    assert advice.codes(X).dtype == np.int8
+    nearest = []
+    for rows_compared in (unit, unit_rows(codes)):
+        cosines = rows_compared @ rows_compared.T - 2 * np.eye(len(X))
+        nearest.append(np.argsort(-cosines, axis=1)[:, :10])
+    kept = np.mean([np.isin(*pair).mean() for pair in zip(*nearest, strict=True)])
+    assert kept == pytest.approx(advice.answer["recall@10"], abs=0.03)
+    first, second = unit_rows(codes[:-1]), unit_rows(codes[1:])
+    grades = [score for _, _, score in pairs]
+    share = spearmanr((first * second).sum(1), grades).statistic
+    assert share == pytest.approx(advice.answer["share"], abs=0.01)
+
+
+def test_no_way_is_advised_that_the_store_does_not_hold(monkeypatch):
+    monkeypatch.setitem(STORES["pgvector"], "limits", {"float32": 20, "float16": 30, "binary": 40})
+    X = rows(400)
+    labels = np.where(X[:, 39] > X[:, 39].mean(), "up", "down").tolist()
+    given = {"methods": ("truncate",), "dims": (28, 10), "labels": labels, "bytes": 8000}
+    advice = dimadvise.advise(X, store="pgvector", **given)
+    tried = set(advice.findings.shares[["dim", "level"]].itertuples(index=False, name=None))
+    assert (advice.answer["dim"], advice.answer["level"]) in tried
+    expected = {"float32": (10,), "float16": (28, 10), "binary": (40, 28, 10)}
+    assert tried == {(dim, level) for level, dims in expected.items() for dim in dims}
+
+
+@pytest.mark.parametrize("similarity", ["ip", "l2"])
+def test_a_score_of_cosines_is_not_told_of_a_store_that_ranks_by_lengths_too(X, judged, similarity):
+    with pytest.raises(InputError, match=f"similarity is {similarity}: ndcg@10 is judged by cos"):
+        dimadvise.advise(X[:200], X[:40], qrels=judged, similarity=similarity, **PLAIN)
+
+
+@pytest.mark.parametrize("level", ["float32", "float16"])
+def test_a_classifier_judges_rows_of_one_length_where_such_are_stored(level):
+    """Classes differ in length alone, of which cosines leave nothing."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 400)
+    X = (rng.normal(size=(400, 20)) + 3) * (1 + labels[:, None])
+    given = {"methods": ("truncate",), "levels": (level,), "dims": (20, 10), "retain": 0.8}
+    given["labels"] = labels.astype(str).tolist()
+    by_distance = dimadvise.advise(X, **given)
+    assert by_distance.findings.shares["share"].min() > 0.9
+    by_cosine = dimadvise.advise(X, similarity="cosine", **given)
+    assert by_cosine.findings.shares["share"].max() < 0.7
 
 
 def test_of_two_saved_in_one_folder_at_once_the_second_waits(advice, tmp_path):
@@ -139,14 +196,19 @@ def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_p
         given(ids[::-1])
 
 
+@pytest.mark.parametrize("form", ["", "X.parquet", "X.jsonl"])
 @pytest.mark.parametrize("column", ["row", "id"])
-def test_labels_that_count_their_rows_in_another_order_are_refused(tmp_path, column):
-    table, labels = tmp_path / "labels.csv", ["up", "down"] * 30
+def test_labels_that_count_their_rows_in_another_order_are_refused(tmp_path, column, form):
+    """Whatever form the vectors have, which do not name their rows."""
+    table, labels, X = tmp_path / "labels.csv", ["up", "down"] * 30, rows(60)
+    pq.write_table(pa.table({"vector": X.tolist()}), tmp_path / "X.parquet")
+    (tmp_path / "X.jsonl").write_text("".join(f"{row}\n" for row in X.tolist()))
+    vectors = tmp_path / form if form else X
 
     def given(numbers):
         lines = [f"{number},{label}\n" for number, label in zip(numbers, labels, strict=True)]
         table.write_text("".join([f"{column},label\n", *lines]))
-        return list(case_of(dimadvise.Request(), rows(60), labels=table).evidence.labels)
+        return list(case_of(dimadvise.Request(), vectors, labels=table).evidence.labels)
 
     for in_order in (range(60), range(1, 61), range(0, 120, 2), [7] * 60):
         assert given(in_order) == labels

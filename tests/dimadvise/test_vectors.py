@@ -651,7 +651,9 @@ def test_shards_must_be_of_one_form_and_width(tmp_path):
         in_memory(WHOLE).take([37, 0])
 
 
-@pytest.mark.parametrize("other, mixed", [("i1", True), ("i4", True), ("f2", False), ("f8", False)])
+@pytest.mark.parametrize(
+    "other, mixed", [("i1", True), ("i4", True), ("f2", False), ("f8", False), (">i2", True)]
+)
 def test_whole_numbers_and_floats_are_no_shards_of_one_matrix(tmp_path, other, mixed):
     np.save(tmp_path / "a-0.npy", WHOLE.astype("f4"))
     np.save(tmp_path / "a-1.npy", WHOLE.astype(other))

@@ -8,7 +8,7 @@ import pytest
 
 from repro import data
 from repro.evaluation import sts_spearman
-from repro.papers.sbertlp.mapping import encode_systems, load_systems, menu
+from repro.papers.sbertlp.at_hand import encode_systems, load_systems, menu
 from repro.paths import PAPER_VALUES
 from repro.results import recorded_rows
 from repro.runs.encoders import encode_tasks

@@ -44,17 +44,17 @@ def estimate_cells(
     A cell is deterministic where all its rows are called so. Columns are taken out of the frame
     once: there are thousands of cells of a row or three each.
     """
-    groups = rows.groupby(list(by), sort=False).ngroup().fillna(-1).to_numpy(int)
-    order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))  # After rows without a key
-    first_rows = rows[list(by)].iloc[order[starts]]
-    keys = zip(*(first_rows[column].tolist() for column in by), strict=True)
+    cells: dict[tuple[Any, ...], list[int]] = {}
+    for row, key in enumerate(zip(*(rows[column].tolist() for column in by), strict=True)):
+        cells.setdefault(key, []).append(row)
     numbers = _numbers_of(rows)
     seeds = _seeds_of(rows)
     untrained = rows["n_train"].isna().to_numpy() if "n_train" in rows else np.zeros(len(rows))
     fixed = np.zeros(len(rows)) if deterministic is None else deterministic.to_numpy(bool)
     estimate_by_key = {}
-    for key, cell in zip(keys, np.split(order, starts)[1:], strict=True):
+    for key, cell in cells.items():
+        if any(map(pd.isna, key)):
+            continue
         estimate_by_key[key] = _estimate(
             [seeds[row] for row in cell],
             *numbers[cell].T,

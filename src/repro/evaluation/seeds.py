@@ -10,6 +10,7 @@ makes joint bounds too narrow (they hold in 84 to 90 of 100 cases).
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import hypot, isnan, log2, nan, sqrt
 from typing import Any
 
@@ -22,6 +23,8 @@ from repro.evaluation.stats import Floats
 from repro.seeding import make_rng
 
 DRAWS = 5_000  # Draws of noise, for statistics that have no formula
+CHANCES = (np.arange(DRAWS) + 0.5) / DRAWS
+"""Evenly spread: what is drawn plainly has ends that another stream would put elsewhere."""
 
 
 def kendall(sizes: Floats, values: Floats) -> Floats:
@@ -35,8 +38,8 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
     # Pair by pair: all pairs of thousands of draws at once are larger than a cache
     for one, other, rises in zip(first, second, x, strict=True):
         y = np.sign(by_cell[other] - by_cell[one])
-        agreeing = agreeing + rises * y
-        untied = untied + (y != 0)
+        agreeing += rises * y
+        untied += y != 0
     with np.errstate(invalid="ignore"):
         tau: Floats = agreeing / np.sqrt((x != 0).sum() * untied)
     return tau
@@ -139,6 +142,15 @@ def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
     return Estimate(by_seed, float(error), random)
 
 
+@lru_cache(maxsize=512)
+def quantiles_of_t(freedom: float) -> Floats:
+    """Those of Student's t at all `CHANCES`: they take longer than all else, and the same cells
+    have several statistics.
+    """
+    lower_half = stdtrit(freedom, CHANCES[: DRAWS // 2])
+    return np.concatenate([lower_half, -lower_half[::-1]])
+
+
 def of_parts(
     parts: Sequence[Estimate],
     statistic: Callable[[Floats], Floats],
@@ -162,16 +174,10 @@ def of_parts(
     rng = make_rng(0, "cells move")
 
     def orders(columns: int) -> NDArray[np.intp]:
-        """Every column holds the numbers of the same evenly spread chances (DRAWS, 1, columns), in
-        an order of its own: what is drawn plainly has ends that another stream would put elsewhere.
+        """Every column holds the numbers of the same chances (DRAWS, 1, columns), in an order of
+        its own.
         """
         return rng.permuted(np.tile(np.arange(DRAWS)[:, None, None], (1, 1, columns)), axis=0)
-
-    def drawn(quantiles: Floats, order: NDArray[np.intp]) -> Floats:
-        """Quantiles (DRAWS, columns) of the chances in some order (DRAWS, 1, columns); either may
-        have one column for all.
-        """
-        return np.take_along_axis(quantiles[:, None, :], order, axis=0)
 
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
     spread = [
@@ -179,19 +185,18 @@ def of_parts(
         for sd, item in zip(seed_sd, item_errors, strict=True)
     ]
     errors, freedom = np.array(spread).T
-    # Quantiles of t take longer than all else, and are the same in every order
-    chances = ((np.arange(DRAWS) + 0.5) / DRAWS)[:, None]
-    of_items = ndtri(chances)
-    of_seeds = stdtrit(freedom if same_items else max(len(table) - 1, 1), chances)
+    of_items = ndtri(CHANCES)
+    freedoms = freedom if same_items else [max(len(table) - 1, 1)]
+    of_seeds = np.column_stack([quantiles_of_t(float(number)) for number in freedoms])
     items, ends = [], []
     for cells in (table.shape[1], 1):
         order = orders(cells)
-        items_move = drawn(of_items, order if same_items else orders(table.shape[1])) * item_errors
+        seeds_move = of_seeds[order, np.arange(len(freedoms))]
+        items_move = of_items[order if same_items else orders(table.shape[1])] * item_errors
         if same_items:
-            both_move = drawn(of_seeds, order) * errors
+            both_move = seeds_move * errors
         else:
-            seeds_move = drawn(of_seeds, order) * seed_sd / sqrt(len(table))
-            both_move = items_move + seeds_move
+            both_move = items_move + seeds_move * seed_sd / sqrt(len(table))
         items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)

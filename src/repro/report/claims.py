@@ -52,6 +52,7 @@ from repro.report.judge import (
     whole,
 )
 from repro.report.verdict import Measurement, Test
+from repro.rows import parsed, without_origin
 from repro.types import InputError, one_of
 
 DOCUMENTS = ("wang", "zhang", "sbertlp", "ese", "proposal")
@@ -166,8 +167,9 @@ class OfExperiment:
     """What `read` is given besides rows, such as the full size of a network that is not known."""
 
     def __call__(self, rows: pd.DataFrame, *options: Any) -> list[Measurement]:
-        """What rows say of the claims."""
-        return self.read(rows, *(options or self.options))
+        """What rows say of the claims; recorded ones come `parsed`, live ones do not."""
+        parsed_rows = rows if "winner" in rows else parsed(rows)
+        return self.read(without_origin(parsed_rows), *(options or self.options))
 
     def given(self, *options: Any) -> "OfExperiment":
         """The same with options; None leaves them to the rows."""

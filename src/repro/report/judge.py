@@ -75,11 +75,17 @@ class Judge:
         silent = True
         for facts, group in self.each(rows):
             facts = facts if isinstance(facts, dict) else {"group": facts}
-            query_columns = group[[column for column in group if column in self.rows]]
+            columns = {column: group[column] for column in group if column in self.rows}
             chosen = group[[column for column in group if column in (*CELLS, *self.over)]]
             if len(chosen):
                 try:
-                    speaks = query_columns.eval(self.rows, local_dict=dict(facts), engine="python")
+                    speaks = pd.eval(
+                        self.rows,
+                        engine="python",
+                        local_dict=dict(facts),
+                        resolvers=[columns],
+                        level=1,  # At level 0 no @name is allowed
+                    )
                 except UndefinedVariableError as error:
                     raise InputError(f"the rows of {self.claim}: {error}") from None
                 chosen = chosen[speaks]
@@ -117,9 +123,8 @@ class Judge:
 
     def at_its_size(self, chosen: pd.DataFrame, facts: Facts) -> pd.DataFrame:
         """The rows of the printed dim, or where the network has not got it, of its share."""
-        printed = chosen[chosen["dim"] == self.at] if self.at is not None else chosen.iloc[:0]
-        if len(printed):
-            return printed
+        if self.at is not None and (chosen["dim"] == self.at).any():
+            return chosen[chosen["dim"] == self.at]
         if self.near is None or chosen.empty:
             return chosen
         size = self.near * facts["full"]

@@ -30,7 +30,10 @@ from repro.store import Store
 from repro.terminal import complain, complain_of_warnings
 from repro.types import InputError
 
-TRAINING = ("max_length", "warmup", "batch_size", "preset", "examples")
+TRAINING = (
+    *("max_length", "warmup", "batch_size", "preset", "examples"),
+    *("check_every", "bf16"),
+)
 """Parameters of pages that go to their trainings as they are."""
 TEXTS = "texts"  # A parameter whose values may be equal: sentences of a reader's own
 SEEDS = ("seed", "seeds", "starts")

@@ -52,8 +52,16 @@ class Known:
     """What rows say of the networks of an experiment."""
 
     rows: pd.DataFrame
-    # Full-size scores of networks on STS-B; None where the rows hold none
-    scores: Mapping[str, float | None]
+
+    @cached_property
+    def scores(self) -> Mapping[str, float | None]:
+        """Full-size scores of networks on STS-B; None where the rows hold none."""
+        scored = self.rows
+        # A page without STS-B says nothing of its networks' scores there, but recorded ones do
+        if (scored["dataset"] != "stsb").all():
+            scored = recorded_rows("sbertlp_table1")
+        by_network = scored[scored["dataset"] == "stsb"].groupby("backbone")
+        return {str(name): full_score(on_network) for name, on_network in by_network}
 
     @cached_property
     def lift(self) -> Mapping[str, Any]:
@@ -68,9 +76,9 @@ class Known:
         own = self.lift["rows"] in set(self.rows["experiment"].iloc[:1])
         rows = on_dev(self.rows if own else recorded_rows(self.lift["rows"]))
         lifted = {}
-        for name in rows["backbone"].dropna().unique():
-            seeds = at_full_width(rows, name)["seed"].nunique()
-            lifted[str(name)] = (lifted_by(rows, name), int(seeds))
+        for name, on_network in rows.groupby("backbone"):
+            seeds = at_full_width(on_network, str(name))["seed"].nunique()
+            lifted[str(name)] = (lifted_by(on_network, str(name)), int(seeds))
         return lifted
 
 
@@ -181,8 +189,8 @@ def full_score(rows: pd.DataFrame) -> float | None:
 
     What was mended after training, by a flow or a mapping, says nothing of the network.
     """
-    test_rows = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
-    test_rows = test_rows[test_rows["dim"].notna()]
+    on_stsb = (rows["metric"] == "spearman") & (rows["dataset"] == "stsb")
+    test_rows = rows[on_stsb & rows["dim"].notna()]
     test_rows = test_rows[~test_rows["setting"].fillna("").str.startswith("dev")]
     test_rows = test_rows[
         (test_rows["dim"] == test_rows["dim"].max()) & ~test_rows["method"].str.contains(MENDED)
@@ -227,12 +235,8 @@ def placed(measurements: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[
     """
     everyone = [str(name) for name in rows["backbone"].dropna().unique()]
     generated = (rows["data_source"] == "microworld").any()
-    scored = rows
-    # A page without STS-B says nothing of its networks' scores there, but recorded ones do
-    if (rows["dataset"] != "stsb").all():
-        scored = pd.concat([rows, recorded_rows("sbertlp_table1")])
-    scores = {name: full_score(scored[scored["backbone"] == name]) for name in everyone}
-    known = Known(rows, scores)
+    trained_here = set(rows.loc[rows["profile"] != "paper", "backbone"])
+    known = Known(rows)
     experiments = rows["experiment"].dropna()
     protocol = str(experiments.iloc[0]) if len(experiments) else ""
     # Folds of all items are judged by what the others teach; the papers have a test split
@@ -243,8 +247,7 @@ def placed(measurements: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         speakers = network.split(", ")
         # By us; the paper's own training is its profile's
-        profiles = rows.loc[rows["backbone"].isin(speakers), "profile"]
-        smaller = record["trained"] and (profiles != "paper").any()
+        smaller = record["trained"] and not trained_here.isdisjoint(speakers)
         of_paper = set(short_names(network)) <= set(record["own"])
         other_protocol = another or "protocol" in record
         same = bool(network) and of_paper and not (smaller or other_protocol)

@@ -22,6 +22,7 @@ from repro.report.outcomes import OUTCOMES
 from repro.report.speakers import placed
 from repro.report.verdict import Measurement
 from repro.results import results_folder
+from repro.rows import without_origin
 from repro.store import Store
 from repro.writing import replacing
 
@@ -104,7 +105,8 @@ def recorded_frame(
 
 
 def _digest_of(rows: pd.DataFrame) -> str:
-    """Digest of what rows hold, in their order."""
+    """Digest of what claims read of rows, in their order."""
+    rows = without_origin(rows)
     hashed = pd.util.hash_pandas_object(rows, index=False).to_numpy()
     return digest({"columns": list(rows.columns), "rows": hashed})
 

@@ -108,11 +108,7 @@ def train(
         best = _best_weights(step, check(), module, history, best)
     pending: list[Tensor] = []
     bar = progress_bar(
-        total=config.steps,
-        initial=step,
-        desc=description,
-        show=progress,
-        mininterval=0.5,
+        total=config.steps, initial=step, desc=description, show=progress, mininterval=0.5
     )
     # Patience may be exhausted from the start: a run can be killed after the check that ended it
     while step < config.steps and not _exhausted(history, config):

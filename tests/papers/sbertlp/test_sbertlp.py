@@ -17,15 +17,9 @@ from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.stats import Resampled
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE
-from repro.papers.sbertlp import claims, mapping, tables
-from repro.papers.sbertlp.mapping import (
-    FOREIGN_ROWS,
-    kept,
-    load_tasks,
-    map_texts,
-    over_own_system,
-    sentences,
-)
+from repro.papers.sbertlp import at_hand, claims, mapping, tables
+from repro.papers.sbertlp.at_hand import FOREIGN_ROWS, kept, load_tasks, sentences
+from repro.papers.sbertlp.mapping import map_texts, over_own_system
 from repro.reducers import SBERTLP
 from repro.rows import make_rows, parsed
 from repro.runs.engine import score_rows
@@ -77,7 +71,7 @@ def on_its_page(name, system, place, **given):
 
 def test_rows_are_kept_and_counted(tasks):
     two = {name: tasks[name] for name in ("sts12", "cr")}
-    assert mapping.describe(two) == "sts12 60 of 400, cr 60 of 600; drawn at random"
+    assert at_hand.describe(two) == "sts12 60 of 400, cr 60 of 600; drawn at random"
     assert [kept("embedded", "stsb", split, None) for split in ("test", "dev")] == [500, 250]
     assert kept("embedded", "stsb", "test", 0) is None
     assert kept("paper", "nli", "train", 0) == FOREIGN_ROWS, "a mapping cannot take them all"
@@ -333,9 +327,9 @@ def test_equal_numbers_of_neighbours_are_told_apart_in_5_of_100_cases():
 
 
 def test_systems_take_rows_once(tmp_path):
-    store, texts = mapping.Store(tmp_path), data.load("cr", source="microworld", limit=20)
+    store, texts = at_hand.Store(tmp_path), data.load("cr", source="microworld", limit=20)
     glove = load_system("glove", SystemConfig("microworld"), store)
-    lines = mapping.encode_systems(
+    lines = at_hand.encode_systems(
         [glove, replace(glove, name="other", n_train=7)],
         {"cr": {"all": texts}},
         store,

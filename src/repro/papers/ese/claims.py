@@ -24,7 +24,6 @@ from repro.report.claims import judges_of
 from repro.report.judge import Rule, judge
 from repro.report.measurements import effect
 from repro.report.verdict import Measurement
-from repro.rows import parsed
 
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
 """Agreement of a prefix with the whole, without a map."""
@@ -37,7 +36,7 @@ def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """
     return judge(
         rules,
-        parsed(rows).assign(below=rows["layer"] - 1),
+        rows.assign(below=rows["layer"] - 1),
         fixed=lambda cells: cells["method"] == RAW,
     )
 

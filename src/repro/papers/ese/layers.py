@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate
+from repro.evaluation.of_rows import estimate, estimates
 from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
@@ -37,7 +37,8 @@ def complete(
     """
     for name, rows_of_backbone in rows.groupby("backbone", sort=False):
         last = int(rows_of_backbone["layer"].max())
-        has = {RAW, MRL, ESE} <= set(only(rows_of_backbone, metric=metric)["method"])
+        scored = rows_of_backbone.loc[rows_of_backbone["metric"] == metric, "method"]
+        has = {RAW, MRL, ESE} <= set(scored)
         if has and last >= layers and falls in (None, "UAE" in name):
             yield (
                 {
@@ -121,10 +122,7 @@ def layer_scores(rows: pd.DataFrame, method: str, dataset: str = AVERAGE) -> dic
         dim=rows["dim"].max(),
         dataset=dataset,
     )
-    return {
-        int(layer): estimate(cell, deterministic=method == RAW)
-        for layer, cell in score_rows.groupby("layer")
-    }
+    return estimates(score_rows, "layer", deterministic=method == RAW)
 
 
 def first_above(layers: Iterable[int], scores: Floats, threshold: float) -> Floats:
@@ -210,7 +208,7 @@ def level_from(
         changes = only(rows_of_backbone, metric="spearman_change", method=ESE, dataset=AVERAGE)
         changes = changes[(changes["layer"] == facts["last"]) & changes["against"].notna()]
         for share, cells in changes.groupby("against"):
-            change_by_dim = {int(dim): estimate(cell) for dim, cell in cells.groupby("dim")}
+            change_by_dim = estimates(cells)
             size = least if least in change_by_dim else int(share)
             start = change_by_dim.get(size, Estimate({None: 0.0}, random=False))
             beyond = {dim: e - start for dim, e in change_by_dim.items() if dim > size}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate
+from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import MAJORITY
@@ -111,6 +111,12 @@ def fixed(cell: pd.DataFrame) -> bool:
     return bool(nothing_drawn(cell).all())
 
 
+def by_set(rows: pd.DataFrame) -> list[Estimate]:
+    """A number of every set, in the order of their names."""
+    cells = estimate_cells(rows, ["dataset"], nothing_drawn(rows))
+    return [e for _, e in sorted(cells.items(), key=lambda cell: cell[0])]
+
+
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows say of some rules."""
     return judge(rules, rows, fixed=nothing_drawn)
@@ -156,15 +162,12 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
         rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)
     ]
     score_rows = score_rows[score_rows["setting"].fillna("").isin(["", HONEST])]
+    cells = estimate_cells(score_rows, ["method", "metric", "dataset"], nothing_drawn(score_rows))
     scores_by_line = {}
-    for method, rows_of_method in score_rows.groupby("method", sort=False):
-        cells = []
-        for metric, dataset in product(metrics, datasets):
-            of_metric = rows_of_method[rows_of_method["metric"] == metric]
-            cells.append(of_metric[of_metric["dataset"] == dataset])
-        if all(len(cell) for cell in cells):
-            scores = [estimate(cell, deterministic=fixed(cell)) for cell in cells]
-            scores_by_line[str(method)] = scores
+    for method in score_rows["method"].unique():
+        keys = [(method, metric, dataset) for metric, dataset in product(metrics, datasets)]
+        if all(key in cells for key in keys):
+            scores_by_line[str(method)] = [cells[key] for key in keys]
     return scores_by_line
 
 
@@ -215,8 +218,7 @@ def sets_led(
     where a set lacks.
     """
     lead_rows = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
-    cells = lead_rows[lead_rows["dataset"].isin(SUITES[table])].groupby("dataset")
-    leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in cells]
+    leads = by_set(lead_rows[lead_rows["dataset"].isin(SUITES[table])])
     if not leads:
         scores_by_line = scores_of(rows, [METRICS[table]], SUITES[table])
         pairs = zip(scores_by_line.get(lp(method), ()), scores_by_line.get(rival, ()), strict=False)
@@ -246,7 +248,7 @@ def regret(
     """
     for group, rows_of_encoder in by_encoder(rows):
         picked = rows_of_encoder[rows_of_encoder["method"] == f"{ON_DEV} − {statistic}"]
-        sets = [estimate(cell, deterministic=fixed(cell)) for _, cell in picked.groupby("dataset")]
+        sets = by_set(picked)
         quantity = what.format(group=group)
         if sets:
             yield effect(claim, mean(sets, same_items=False), quantity, network=str(group))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate
+from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.report.judge import Facts, Judge
@@ -66,7 +66,7 @@ def exchanges(
     ranks = ranking(rows).dropna()
     gains = gains[gains["encoder"].isin(ranks) & gains["dim"].isin(ranks)]
     gains = gains[gains["seed"].isin(ranks.index)]
-    cells = {key: estimate(cell) for key, cell in gains.groupby(["encoder", "dim"])}
+    cells = estimate_cells(gains.sort_values(["encoder", "dim"]), ["encoder", "dim"])
     alone = [Estimate(scores.to_dict()) for _, scores in ranks.items()]
     place = {dim: position for position, dim in enumerate(ranks)}
     other_encoder = [place[dim] for dim, _ in cells]

@@ -24,30 +24,36 @@ PAPER_HIDDEN = 768
 PRINTED_THIRD = 256
 PAPER_OPTIMAL = {part["task"]: part["printed"] for part in record_of("WANG-F2-5")["parts"]}
 """Figure 2's smallest dims that keep the best score."""
-SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
+SCORES = ("spearman", "accuracy")
 
 Losses = Mapping[tuple[int, int], Estimate]  # From a dim to a narrower one
 
 
-def losses_of(rows: pd.DataFrame) -> Iterator[tuple[str, int, list[int], Losses]]:
-    """Every task with a score at full size, that size, all dims from wide to narrow, and what is
-    lost between them; paired over items where rows hold such changes.
+def pooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """The scores of the pooler's output."""
+    return rows[rows["metric"].isin(SCORES) & (rows["readout"] == "pooler")]
+
+
+def losses_of(rows: pd.DataFrame, task: str) -> tuple[int, list[int], Losses]:
+    """The full size, all dims of a task from wide to narrow, and what it loses between them; paired
+    over items where rows hold such changes. No dims without a score at full size.
     """
     full = int(rows["full"].iloc[0])
-    for task, scores in rows.query(SCORES).groupby("dataset"):
-        score_by_dim = dict(reversed(estimates(scores).items()))
-        if full not in score_by_dim:
-            continue
-        changes = rows[rows["metric"].str.endswith("_change") & (rows["dataset"] == task)]
-        loss = {(w, d): score_by_dim[w] - score_by_dim[d] for w, d in combinations(score_by_dim, 2)}
-        for (wider, d), change in estimate_cells(changes, ["setting", "dim"]).items():
-            loss[int(wider.removeprefix("from ")), int(d)] = scaled(change, -1.0)
-        yield str(task), full, list(score_by_dim), loss
+    rows_of_task = rows[rows["dataset"] == task]
+    score_by_dim = dict(reversed(estimates(pooled(rows_of_task)).items()))
+    if full not in score_by_dim:
+        return full, [], {}
+    changes = rows_of_task[rows_of_task["metric"].str.endswith("_change")]
+    loss = {(w, d): score_by_dim[w] - score_by_dim[d] for w, d in combinations(score_by_dim, 2)}
+    for (wider, d), change in estimate_cells(changes, ["setting", "dim"]).items():
+        loss[int(wider.removeprefix("from ")), int(d)] = scaled(change, -1.0)
+    return full, list(score_by_dim), loss
 
 
 def above_full(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """How the score of every task changes above the full size, where it changes most."""
-    for task, full, dims, loss in losses_of(rows):
+    for task in sorted(rows["dataset"].dropna().unique()):
+        full, dims, loss = losses_of(rows, task)
         if wide := {d: loss[d, full] for d in dims if d > full}:
             quantity = what.format(task=task, full=full)
             yield effect(claim, farthest(wide)[1], quantity, test="sameness")
@@ -63,15 +69,15 @@ def below_full(
     """How the score of a task changes below the full size, where it changes most; beside it stands
     what a constant answer would lose.
     """
-    for name, full, dims, loss in losses_of(rows):
-        narrow = {d: loss[full, d] for d in dims if d < full}
-        if name == task and narrow:
-            rows_of_task = rows[rows["dataset"] == task]
-            floor = rows_of_task.loc[rows_of_task["metric"] == "majority_floor", "value"].mean()
-            full_score = rows_of_task.query(SCORES).query("dim == full")["value"].mean()
-            quantity = what.format(full=full, constant=f"{100 * (full_score - floor):.1f}")
-            e = farthest(narrow)[1]
-            yield effect(claim, e, quantity, test="sameness", margin=margin)
+    full, dims, loss = losses_of(rows, task)
+    if narrow := {d: loss[full, d] for d in dims if d < full}:
+        rows_of_task = rows[rows["dataset"] == task]
+        floor = rows_of_task.loc[rows_of_task["metric"] == "majority_floor", "value"].mean()
+        scores = pooled(rows_of_task)
+        full_score = scores.loc[scores["dim"] == full, "value"].mean()
+        quantity = what.format(full=full, constant=f"{100 * (full_score - floor):.1f}")
+        e = farthest(narrow)[1]
+        yield effect(claim, e, quantity, test="sameness", margin=margin)
 
 
 def smallest_step(
@@ -81,11 +87,11 @@ def smallest_step(
     task: str,
 ) -> Iterator[Measurement]:
     """What a task loses at a step down from the full size, where it is least."""
-    for name, full, dims, loss in losses_of(rows):
-        below = [full, *(d for d in dims if d < full)]
-        if name == task and len(below) > 1:
-            d, e = lowest({d: loss[w, d] for w, d in pairwise(below)})
-            yield effect(claim, e, what.format(dim=d))
+    full, dims, loss = losses_of(rows, task)
+    below = [d for d in dims if d <= full]
+    if len(below) > 1:
+        d, e = lowest({d: loss[w, d] for w, d in pairwise(below)})
+        yield effect(claim, e, what.format(dim=d))
 
 
 def loss_between(
@@ -101,18 +107,19 @@ def loss_between(
 
     A third of the full size stands for 256 only where that is no smaller size of the network.
     """
-    for name, full, dims, loss in losses_of(rows):
-        below = [d for d in dims if d < full]
-        third = third_of(below, full)
-        if name == task and third:
-            size = {"full": full, "third": third, "smallest": 8 if 8 in below else min(below)}
-            wide, narrow = size[from_size], size[to_size]
-            if narrow < wide:
-                quantity = what.format(wide_dim=wide, narrow_dim=narrow)
-                m = effect(claim, loss[wide, narrow], quantity, **compared)
-                if third != PRINTED_THIRD < full:
-                    m = replace(m, missing=f"needs {PRINTED_THIRD} dims, as printed, of {full}")
-                yield m
+    full, dims, loss = losses_of(rows, task)
+    below = [d for d in dims if d < full]
+    third = third_of(below, full)
+    if not third:
+        return
+    size = {"full": full, "third": third, "smallest": 8 if 8 in below else min(below)}
+    wide, narrow = size[from_size], size[to_size]
+    if narrow < wide:
+        quantity = what.format(wide_dim=wide, narrow_dim=narrow)
+        m = effect(claim, loss[wide, narrow], quantity, **compared)
+        if third != PRINTED_THIRD < full:
+            m = replace(m, missing=f"needs {PRINTED_THIRD} dims, as printed, of {full}")
+        yield m
 
 
 def third_of(dims: Iterable[int], full: int) -> int | None:
@@ -135,17 +142,12 @@ def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
     return np.log2(np.asarray(dims, float))[good.argmax(-1)] - log2(full)
 
 
-def whole_curves(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
-    """The scores by dim of every task with a score at full size and near a third of it: without the
+def whole_curve(rows: pd.DataFrame, full: int) -> dict[int, Estimate]:
+    """The scores of a task by dim, if it has one at full size and near a third of it: without the
     latter there is nowhere between for an optimum to be.
     """
-    full = int(rows["full"].iloc[0])
-    curves = {}
-    for task, rows_of_task in rows.query(SCORES).groupby("dataset"):
-        score_by_dim = estimates(rows_of_task)
-        if full in score_by_dim and third_of(score_by_dim, full):
-            curves[str(task)] = score_by_dim
-    return curves
+    score_by_dim = estimates(pooled(rows))
+    return score_by_dim if full in score_by_dim and third_of(score_by_dim, full) else {}
 
 
 def optimal(
@@ -157,7 +159,7 @@ def optimal(
 ) -> Iterator[Measurement]:
     """The optimal dim of every seed as a share of the full size, moved by the items."""
     full = int(rows["full"].iloc[0])
-    score_by_dim = whole_curves(rows).get(task)
+    score_by_dim = whole_curve(rows[rows["dataset"] == task], full)
     if not score_by_dim:
         return
     best = of_parts(list(score_by_dim.values()), partial(log_optimal, list(score_by_dim), full))
@@ -174,15 +176,17 @@ def tasks_below_full(
     **compared: Any,
 ) -> Iterator[Measurement]:
     """Of how many tasks, four at least, the optimal dim is below the full size."""
-    full, tasks = int(rows["full"].iloc[0]), whole_curves(rows)
-    if len(tasks) < 4:
+    full = int(rows["full"].iloc[0])
+    of_tasks = [whole_curve(rows_of_task, full) for _, rows_of_task in rows.groupby("dataset")]
+    curves = [score_by_dim for score_by_dim in of_tasks if score_by_dim]
+    if len(curves) < 4:
         return
-    ends = np.cumsum([len(score_by_dim) for score_by_dim in tasks.values()])[:-1]
+    ends = np.cumsum([len(score_by_dim) for score_by_dim in curves])[:-1]
 
     def below(scores: Floats) -> Floats:
-        curves = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
-        is_below = [log_optimal(list(dims), full, curve) < 0 for dims, curve in curves]
+        scores_of_curves = zip(curves, np.split(scores, ends, axis=-1), strict=True)
+        is_below = [log_optimal(list(dims), full, curve) < 0 for dims, curve in scores_of_curves]
         return np.sum(is_below, axis=0, dtype=float)
 
-    count = of_parts([e for score_by_dim in tasks.values() for e in score_by_dim.values()], below)
-    yield effect(claim, count, what.format(n=len(tasks)), **compared)
+    count = of_parts([e for score_by_dim in curves for e in score_by_dim.values()], below)
+    yield effect(claim, count, what.format(n=len(curves)), **compared)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from repro import methods
-from repro.evaluation.of_rows import estimate
+from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
 from repro.report.cells import highest, together
@@ -141,8 +141,7 @@ def cells_won(
     """
     over_rivals = [f"{TWO_STEP} − {rival}" for rival in RIVALS]
     lead_rows = rows[rows["method"].isin(over_rivals) & (rows["dataset"] != AVERAGE)]
-    by_rival = lead_rows.groupby(["dataset", "dim", "method"])
-    leads = {key: estimate(rows_of_rival) for key, rows_of_rival in by_rival}
+    leads = estimate_cells(lead_rows, ["dataset", "dim", "method"])
     cells: dict[tuple[Any, ...], list[Estimate]] = {}
     for (dataset, dim, _), e in together(leads).items():
         cells.setdefault((dataset, dim), []).append(e)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.of_rows import estimate, estimates
+from repro.evaluation.of_rows import estimate_cells, estimates
 from repro.evaluation.seeds import Estimate, mean, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
@@ -20,7 +20,6 @@ from repro.report.claims import judges_of, table
 from repro.report.judge import Rule, Split, judge
 from repro.report.measurements import effect
 from repro.report.verdict import Measurement, answer
-from repro.rows import parsed
 from repro.types import InputError
 
 NETWORKS = table("zhang")["networks"]
@@ -80,8 +79,14 @@ def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[in
 def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Every encoder by itself."""
     for name in encoders_of(rows):
-        full, score = full_size(rows, name)
-        yield {"encoder": name, "full": full, "score": score}, rows[rows["backbone"] == name]
+        yield of_encoder(rows, name)
+
+
+def of_encoder(rows: pd.DataFrame, name: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The rows of one encoder, and what is known of it."""
+    rows_of_encoder = rows[rows["backbone"] == name]
+    full, score = full_size(rows_of_encoder, name)
+    return {"encoder": name, "full": full, "score": score}, rows_of_encoder
 
 
 def role(
@@ -92,18 +97,18 @@ def role(
     """The encoders that stand for some of the paper's, its own first; `least` is the size `above`
     as the same share of ours.
     """
-    by_encoder = {str(facts["encoder"]): (facts, group) for facts, group in encoders(rows)}
+    present = encoders_of(rows)
     for name in who:
         place = NETWORKS[name]
         for encoder in (place["own"], *place.get("like", ())):
-            if encoder in by_encoder:
-                facts, rows_of_encoder = by_encoder[encoder]
+            if encoder in present:
+                facts, rows_of_encoder = of_encoder(rows, encoder)
                 yield {**facts, "least": above / place["full"] * facts["full"]}, rows_of_encoder
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """The measurements of rows; those of nothing drawn have no noise between seeds."""
-    return judge(rules, parsed(rows), fixed=nothing_drawn)
+    return judge(rules, rows, fixed=nothing_drawn)
 
 
 def unmoved(
@@ -139,13 +144,11 @@ def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
         curves = rows_of_encoder[rows_of_encoder["metric"] == "roughness"]
         leads = []
         for _, cells in curves.groupby("setting", sort=False):
-            roughness_by_method = {
-                str(method): estimate(cell, deterministic=bool(nothing_drawn(cell).all()))
-                for method, cell in cells.groupby("method", sort=False)
-            }
-            others = [e for method, e in roughness_by_method.items() if method != AUTOENCODER]
-            if AUTOENCODER in roughness_by_method and others:
-                leads.append(roughness_by_method[AUTOENCODER] - mean(others))
+            roughness_by_method = estimate_cells(cells, ["method"], nothing_drawn(cells))
+            roughest = roughness_by_method.pop((AUTOENCODER,), None)
+            others = list(roughness_by_method.values())
+            if roughest and others:
+                leads.append(roughest - mean(others))
         if leads:
             quantity = what.format(**facts)
             yield effect(claim, mean(leads), quantity, network=str(facts["encoder"]))
@@ -164,9 +167,8 @@ def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     reach = np.maximum(value - rank_rows["ci_low"], rank_rows["ci_high"] - value)
     rank_rows = rank_rows.assign(ci_low=value - reach, ci_high=value + reach)
     seen = max(rank_rows["setting"].unique(), key=lambda names: names.count(", "))
-    ranks = {}
-    for name, cell in rank_rows[rank_rows["setting"] == seen].groupby("method", sort=False):
-        ranks[str(name)] = scaled(estimate(cell), 0.01)
+    cells = estimate_cells(rank_rows[rank_rows["setting"] == seen], ["method"])
+    ranks = {str(method): scaled(e, 0.01) for (method,), e in cells.items()}
     return seen, together(ranks)
 
 
