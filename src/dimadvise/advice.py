@@ -12,7 +12,7 @@ import pandas as pd
 from dimadvise.candidates import Candidate, most_kept, smallest, why_none
 from dimadvise.coding import Deployment
 from dimadvise.evidence import Evidence
-from dimadvise.files import Block, Rows, Vectors
+from dimadvise.files import Block, Layer, Rows, Vectors
 from dimadvise.judging import Judged, fit_and_judge
 from dimadvise.measured import read_measured
 from dimadvise.queries import check_differ
@@ -55,15 +55,15 @@ class Judgement:
     deployment: Deployment | None  # The answer, fitted on all rows
     notes: tuple[str, ...]
 
-    def shares_of(self, layer: int | None) -> pd.DataFrame | None:
+    def shares_of(self, layer: Layer) -> pd.DataFrame | None:
         """Share kept and lower bound of every method, size and level of a layer; None
         unlabelled.
         """
         if self.metric is None:
             return None
-        of_layer = [c for c in self.candidates if c.layer == layer]
-        rows = [(c.method, c.dim, c.level, c.share, c.low, self.metric) for c in of_layer]
-        return pd.DataFrame(rows, columns=["method", "dim", "level", "share", "low", "metric"])
+        of_layer = [vars(c) for c in self.candidates if c.layer == layer]
+        shares = pd.DataFrame(of_layer, columns=["method", "dim", "level", "share", "low"])
+        return shares.assign(metric=self.metric)
 
     @property
     def transform(self) -> Transform | None:
@@ -94,7 +94,7 @@ class Judgement:
 
 
 def advise(
-    versions: Mapping[int | None, Vectors | Array],
+    versions: Mapping[Layer, Vectors | Array],
     evidence: Evidence | None = None,
     wanted: Request = ANYTHING,
     *,
@@ -122,7 +122,8 @@ def advise(
         InputError: for values out of range, embeddings that nothing can be told from, and evidence
             whose score at full size may be zero (`NoShareError`).
     """
-    unit = (evidence is None or evidence.metric != "accuracy") if unit is None else unit
+    if unit is None:
+        unit = evidence is None or not evidence.sees_lengths
     layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]
@@ -173,7 +174,7 @@ def _deployment(
 
 def _expected(
     candidates: Sequence[Candidate],
-    samples: Mapping[int | None, Block],
+    samples: Mapping[Layer, Block],
     seed: int,
 ) -> list[Candidate]:
     """The candidates with what is expected of each size without labels, from a sample of rows of
@@ -187,7 +188,7 @@ def _expected(
     count = min(QUERIES, max(len(full) // 5, 1))
     query_rows = make_rng(seed, "neighbours").permutation(len(full))[:count]
     (places,) = _nearest(full, [full.shape[1]], query_rows)
-    reach: dict[tuple[int | None, str], dict[int, dict[str, Any]]] = {}
+    reach: dict[tuple[Layer, str], dict[int, dict[str, Any]]] = {}
     for c in candidates:
         # A turn changes no distance
         reach.setdefault((c.layer, c.method.removesuffix(TURNED)), {})[c.dim] = {}

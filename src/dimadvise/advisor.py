@@ -212,7 +212,7 @@ def advise(
     with unchanged(*inputs[:2]):
         case = case_of(request, *inputs)
         with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
-            return answered(request, case, started)
+            return answered(case, started)
 
 
 def check(
@@ -251,7 +251,7 @@ def check(
         deployment, note = read(Path(advice)), read_note(Path(advice))
     with threadpool_limits(cpu_count()), unchanged(vectors, queries):
         case = case_of(request, vectors, queries, labels)
-        return checked(deployment, note.get("promised", {}), case, request)
+        return checked(deployment, note.get("promised", {}), case)
 
 
 def _requested(options: Mapping[str, Any], names: Sequence[str]) -> Request:

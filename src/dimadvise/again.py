@@ -12,7 +12,6 @@ from dimadvise.files import Block, Rows, Vectors
 from dimadvise.inputs import Case
 from dimadvise.measure import found_again
 from dimadvise.queries import all_of, check_differ, draw
-from dimadvise.request import Request
 from dimadvise.unseen import Shortened, Split
 from repro.evaluation.stats import Interval
 from repro.seeding import make_rng
@@ -41,12 +40,7 @@ class Stored(Shortened):
         yield from self.blocks
 
 
-def checked(
-    deployment: Deployment,
-    promised: Mapping[str, Any],
-    case: Case,
-    request: Request,
-) -> Check:
+def checked(deployment: Deployment, promised: Mapping[str, Any], case: Case) -> Check:
     """Measure what was promised: a share of a score where there is evidence, else recall@10."""
     vectors = case.versions[case.last_layer]
     width = len(deployment.transform.matrix)
@@ -56,16 +50,16 @@ def checked(
             "give vectors of the same encoder"
         )
     if case.evidence is not None:
-        return _score(deployment, promised, vectors, case.evidence, request)
-    return _recall(deployment, promised, vectors, case.asked, request)
+        return _score(deployment, promised, case.evidence, vectors, case.request.seed)
+    return _recall(deployment, promised, case, vectors)
 
 
 def _score(
     deployment: Deployment,
     promised: Mapping[str, Any],
-    vectors: Vectors,
     evidence: Evidence,
-    request: Request,
+    vectors: Vectors,
+    seed: int,
 ) -> Check:
     if promised.get("metric") != evidence.metric:
         metric = promised.get("metric", "recall@10")
@@ -73,7 +67,7 @@ def _score(
             f"the advice promised of {metric}, these labels tell of {evidence.metric}: give labels "
             "of the kind that it was advised by, or none"
         )
-    folds = evidence.folds(vectors, seed=request.seed)
+    folds = evidence.folds(vectors, seed=seed)
     outcomes = evidence.outcomes(Stored(deployment, vectors), folds)
     scores, retention = evidence.bounds(outcomes, folds, confidence=SURE)
     share, low = float(retention.share[1]), float(retention.low[1])
@@ -89,18 +83,18 @@ def _score(
 def _recall(
     deployment: Deployment,
     promised: Mapping[str, Any],
+    case: Case,
     documents: Vectors,
-    query_vectors: Vectors | None,
-    request: Request,
 ) -> Check:
     if "recall@10" not in promised:
         raise InputError("the advice promises nothing of recall@10: advise anew")
-    *halves, _ = draw(documents, query_vectors, make_rng(request.seed, "queries"))
+    request = case.request
+    *halves, _ = draw(documents, case.asked, make_rng(request.seed, "queries"))
     queries = all_of(halves)  # Nothing is screened.
     n = documents.shape[0]
     corpus = make_rng(request.seed, "corpus").choice(n, min(n, request.sample), replace=False)
     check_differ(documents.take(np.sort(corpus)[:1000]), n)
-    if query_vectors is not None:
+    if case.asked is not None:
         queries = queries.found_in(documents, corpus)
     option = found_again(deployment, documents, corpus, queries)
     about = f"{len(queries.rows):,} queries among {len(corpus):,} of {n:,} rows"

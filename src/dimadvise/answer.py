@@ -4,7 +4,7 @@ the fewest bytes are chosen.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dimadvise import advice
@@ -14,7 +14,6 @@ from dimadvise.coding import PRODUCT, Deployment
 from dimadvise.findings import Findings, number_bytes, unprojected
 from dimadvise.inputs import Case
 from dimadvise.measure import DEPTH, Survey, survey
-from dimadvise.request import TARGETS, Request
 from dimadvise.screening import choose
 from dimadvise.stores import check_store, holds, levels_of, paste
 from dimadvise.transform import NESTED, TURNED
@@ -28,56 +27,25 @@ stored.
 """
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a case asks for, in full."""
-
-    request: Request
-    case: Case
-
-    @property
-    def classifies(self) -> bool:
-        """Whether a classifier judges, which sees lengths."""
-        return self.case.evidence is not None and self.case.evidence.metric == "accuracy"
-
-    @property
-    def similarity(self) -> str:
-        """Of vectors with queries, or of the rows of a pair."""
-        return self.request.similarity or ("l2" if self.classifies else "cosine")
-
-    @property
-    def target(self) -> tuple[str, float]:
-        """What is asked for, and how much of it."""
-        usual = "recall" if self.case.evidence is None else "retain"
-        return self.request.target or (usual, TARGETS[usual])
-
-    @property
-    def unit(self) -> bool:
-        """Whether rows are divided by their lengths, which cosines do not see."""
-        return self.similarity == "cosine" if self.case.evidence is None else not self.classifies
-
-
-def answered(request: Request, case: Case, started: float) -> Advice:
+def answered(case: Case, started: float) -> Advice:
     """Judge by labels, measure recall, and choose.
 
     Args:
-        request: what is asked for.
-        case: what was opened for it.
+        case: what is asked for, and what was opened for it.
         started: when, by `time.perf_counter`.
     """
-    task = Task(request, case)
-    criterion, _ = task.target
+    request, (criterion, _) = case.request, case.target
     if request.store:
-        check_store(request.store, task.similarity, request.levels)
-    if case.evidence is not None and not task.classifies and task.similarity != "cosine":
+        check_store(request.store, case.similarity, request.levels)
+    if case.evidence is not None and not case.classifies and case.similarity != "cosine":
         raise InputError(
-            f"similarity is {task.similarity}: {case.evidence.metric} is judged by cosines alone, "
+            f"similarity is {case.similarity}: {case.evidence.metric} is judged by cosines alone, "
             "which tell nothing of lengths; leave --similarity out if all rows have one length, or "
             "else what judges, and recall is measured by it"
         )
     labelled = None
     if case.evidence is not None or criterion == "retain":
-        labelled = _judged(task)
+        labelled = _judged(case)
     judging = labelled if criterion != "recall" else None
     chosen = None if judging is None else judging.answer
     layer = case.last_layer if chosen is None else chosen.layer
@@ -85,49 +53,52 @@ def answered(request: Request, case: Case, started: float) -> Advice:
     surveyed = survey(
         documents,
         queries,
-        replace(request, similarity=task.similarity),
-        aim=task.target if judging is None else None,
+        replace(request, similarity=case.similarity),
+        aim=case.target if judging is None else None,
         also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
-        unit=task.unit,
+        unit=case.unit,
     )
     kind = case.versions[layer].kind  # Rows that were read are written out, and no longer tell it.
     full = number_bytes(kind) * documents.shape[1]
     if judging is None:
-        row, other, deployment = _by_recall(task, surveyed, full)
+        row, other, deployment = _by_recall(case, surveyed, full)
     else:
-        row, other, deployment = _by_labels(task, surveyed, judging, full)
+        row, other, deployment = _by_labels(case, surveyed, judging, full)
     surveyed.options["answer"] = surveyed.options.index == row
-    notes = [*surveyed.notes, *(labelled.notes if labelled is not None else ())]
-    notes += _unsure(task, surveyed, documents.shape[0])
+    notes = list(surveyed.notes)
+    by_labels: dict[str, Any] = {}
+    if labelled is not None:
+        notes += labelled.notes
+        by_labels = {"shares": labelled.shares_of(layer), "metric": labelled.metric}
+        by_labels["predicted"] = labelled.predicted if criterion == "retain" else ()
+    notes += _unsure(case, surveyed, documents.shape[0])
     seconds = time.perf_counter() - started
     findings = Findings(
         source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
         rows=documents.shape[0],
         full_dim=documents.shape[1],
         kind=kind,
-        similarity=task.similarity,
-        target=task.target,
+        similarity=case.similarity,
+        target=case.target,
         options=surveyed.options,
         notes=tuple(dict.fromkeys(notes)),
         measured=(*surveyed.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
-        shares=None if labelled is None else labelled.shares_of(layer),
-        metric=None if labelled is None else labelled.metric,
-        predicted=labelled.predicted if labelled is not None and criterion == "retain" else (),
         other_row=other,
         searched=surveyed.corpus,
         total=request.rows_total,
+        **by_labels,
     )
     if deployment is None:
         return Advice(findings)
     fitted_on = surveyed.fitted if judging is None else judging.rows
-    note = _note(task, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
+    note = _note(case, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
     pasted = paste(request.store, deployment, str(request.output)) if request.store else ""
     return Advice(findings, deployment, note, pasted)
 
 
-def _unsure(task: Task, surveyed: Survey, rows: int) -> Iterator[str]:
+def _unsure(case: Case, surveyed: Survey, rows: int) -> Iterator[str]:
     """What so few queries, or rows, do not tell of a recall that is asked for."""
-    options, (criterion, amount) = surveyed.options, task.target
+    options, (criterion, amount) = surveyed.options, case.target
     if criterion != "recall":
         return
     least = float(options.loc[0, "low@10"])
@@ -136,24 +107,24 @@ def _unsure(task: Task, surveyed: Survey, rows: int) -> Iterator[str]:
             f"{surveyed.queries:,} queries can prove a recall of {least:.3f} at most: "
             "give more, or ask for less."
         )
-    if options.loc[options["rerank"] == task.request.depth, "expected@10"].isna().any():
-        yield unprojected(task.request.rows_total or rows, surveyed.corpus)
+    if options.loc[options["rerank"] == case.request.depth, "expected@10"].isna().any():
+        yield unprojected(case.request.rows_total or rows, surveyed.corpus)
 
 
-def _by_recall(task: Task, surveyed: Survey, full: int) -> Chosen:
+def _by_recall(case: Case, surveyed: Survey, full: int) -> Chosen:
     """What is chosen by recall, or for recall in some bytes."""
-    options, depth = surveyed.options, task.request.depth
-    row = choose(options, *task.target, depth, full)
-    other = choose(options, *task.target, 0 if depth else DEPTH, full)
+    options, depth = surveyed.options, case.request.depth
+    row = choose(options, *case.target, depth, full)
+    other = choose(options, *case.target, 0 if depth else DEPTH, full)
     if row is None:
         return None, other, None
     return row, other, replace(surveyed.ways[options.loc[row, "way"]], rerank=depth)
 
 
-def _by_labels(task: Task, surveyed: Survey, judging: Judgement, full: int) -> Chosen:
+def _by_labels(case: Case, surveyed: Survey, judging: Judgement, full: int) -> Chosen:
     """What labels chose; nothing is said of re-scoring, which they did not judge."""
     chosen, options = judging.answer, surveyed.options
-    if chosen is None or (chosen.bytes >= full and chosen.layer == task.case.last_layer):
+    if chosen is None or (chosen.bytes >= full and chosen.layer == case.last_layer):
         return None, None, None
     is_chosen = (options["way"] == len(surveyed.ways) - 1) & (options["rerank"] == 0)
     row = int(options.index[is_chosen][0])
@@ -162,7 +133,7 @@ def _by_labels(task: Task, surveyed: Survey, judging: Judgement, full: int) -> C
 
 
 def _note(
-    task: Task,
+    case: Case,
     findings: Findings,
     surveyed: Survey,
     fit: dict[str, Any],
@@ -180,16 +151,16 @@ def _note(
     }
     if criterion == "retain" and findings.metric is not None:
         promised |= {"share": amount, "metric": findings.metric}
-    note = {**fit, "source": task.case.source, **task.case.origin, "promised": promised}
-    return {**note, "compared_by": "classifier"} if task.classifies else note
+    note = {**fit, "source": case.source, **case.origin, "promised": promised}
+    return {**note, "compared_by": "classifier"} if case.classifies else note
 
 
-def _judged(task: Task) -> Judgement:
+def _judged(case: Case) -> Judgement:
     """What labels say of every map, size and level; without labels, what is expected of maps."""
-    request, versions, (criterion, amount) = task.request, task.case.versions, task.target
-    last = versions[task.case.last_layer]
-    plain = ["float16" if task.unit and number_bytes(last.kind) == 2 else "float32"]
-    fewer = () if task.case.evidence is None else task.case.evidence.levels
+    request, versions, (criterion, amount) = case.request, case.versions, case.target
+    last = versions[case.last_layer]
+    plain = ["float16" if case.unit and number_bytes(last.kind) == 2 else "float32"]
+    fewer = () if case.evidence is None else case.evidence.levels
     levels = [level for level in request.levels if level != PRODUCT] or [*plain, *fewer]
     dims = request.dims
     if request.store:
@@ -205,11 +176,11 @@ def _judged(task: Task) -> Judgement:
         retain=amount if criterion == "retain" else None,
         bytes=request.bytes if criterion == "bytes" else None,
         methods=_nested(request.methods),
-        levels=tuple(plain if task.case.evidence is None else levels),
+        levels=tuple(plain if case.evidence is None else levels),
         dims=dims,
-        similarity=task.similarity,
+        similarity=case.similarity,
     )
-    return advice.advise(versions, task.case.evidence, judged_by, unit=task.unit)
+    return advice.advise(versions, case.evidence, judged_by, unit=case.unit)
 
 
 def _nested(methods: Sequence[str]) -> tuple[str, ...]:

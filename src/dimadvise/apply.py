@@ -26,6 +26,7 @@ from filelock import Timeout
 from dimadvise import deploy
 from dimadvise.coding import Deployment
 from dimadvise.files import Block, Name
+from dimadvise.request import refuse_itself
 from dimadvise.source import Shard, Source
 from dimadvise.vectors import refuse_unread_column
 from repro.evaluation.quantise import FLOATS
@@ -37,6 +38,7 @@ from repro.types import InputError, check_dim
 from repro.writing import replacing, writable_folder, write_text
 
 MANIFEST = "vectors.json"
+NOT_OURS = "nothing is overwritten, give another output"
 OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")
 """Names of all files of shards, and of no others."""
 FORMAT = 3  # Of the manifest
@@ -61,8 +63,7 @@ def apply(
             that changes while it is read.
     """
     check_dim(rows_per_shard, what="rows_per_shard")
-    if output.is_dir() and vectors.is_dir() and output.samefile(vectors):
-        raise InputError(f"the output {output} is the input: expected another folder")
+    refuse_itself(output, vectors)
     refuse_unread_column(column, vectors)
     deployment, source = _at_level(deploy.read(advice), level), Source.opened(vectors, column)
     rows, width = source.vectors.shape
@@ -72,8 +73,10 @@ def apply(
             f"{len(deployment.transform.matrix)}: give vectors of the same encoder"
         )
     if unread := source.vectors.unread_ids:
-        reason = "does not hold a whole number or a text for each row of every file"
-        say(f"no ids are written: {unread!r} of {vectors} {reason}")
+        say(
+            f"no ids are written: {unread!r} of {vectors} does not hold a whole number or a text "
+            "for each row of every file"
+        )
     weights = [name for name in deploy.TENSORS if (advice / name).is_file()]
     plan = {
         "format": FORMAT,
@@ -202,8 +205,7 @@ def _keep_map(advice: Path, output: Path, tensors: Mapping[str, str]) -> None:
         if target.exists() and regular_file(target).read_bytes() == content:
             continue
         if target.exists():
-            way_out = "nothing is overwritten, give another output"
-            raise InputError(f"{target} is not the file of {advice}: {way_out}")
+            raise InputError(f"{target} is not the file of {advice}: {NOT_OURS}")
         with replacing(target) as partial:
             partial.write_bytes(content)
 
@@ -222,8 +224,7 @@ def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         path_before = str(manifest["input"]["path"])
         shards = {name: _entry(entry) for name, entry in manifest["shards"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        way_out = "nothing is overwritten, give another output"
-        raise InputError(f"{path} is not ours ({error}): {way_out}") from error
+        raise InputError(f"{path} is not ours ({error}): {NOT_OURS}") from error
     differing = [name for name in AGREEING if manifest.get(name) != plan[name]]
     if differing:
         raise InputError(
@@ -254,10 +255,11 @@ def _refuse_foreign(output: Path, digests: dict[str, str]) -> None:
         if not OURS.fullmatch(path.name):
             continue
         if path.name not in digests:
-            raise InputError(f"{path} is not ours: nothing is overwritten, give another output")
+            raise InputError(f"{path} is not ours: {NOT_OURS}")
         if not path.is_file() or sha256(path) != digests[path.name]:
-            way_out = "remove it, and it is made again"
-            raise InputError(f"{path} has changed since it was written: {way_out}")
+            raise InputError(
+                f"{path} has changed since it was written: remove it, and it is made again"
+            )
 
 
 def _is_current(entry: dict[str, Any], shard: Shard, source: Source, output: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from dimadvise.columns import chosen, naming
+from dimadvise.columns import chosen, named_by
 from dimadvise.files import (
     NUMBERS,
     Matrix,
@@ -80,14 +80,13 @@ def open_npz(path: Path, column: str) -> Vectors:
         array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers", hint)
         with _numpy_damage_told(path):
             X = arrays[array]
-            of_rows = {
-                name: dtype for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1]
-            }
-            id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
+            nameable = dict.fromkeys(arrays.files, False)
+            for name, (shape, _, dtype) in headers.items():
+                nameable[name] = shape == X.shape[:1] and dtype.kind in IDS
+            id_column, unread_ids = named_by(nameable, array)
             ids = arrays[id_column].tolist() if id_column else ()
-    matrix = Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
-    if not id_column:
-        matrix.unread_ids = naming([name for name in arrays.files if name != array])
+    matrix = Matrix(X, f"{path} {array}")
+    matrix.named, matrix.id_column, matrix.unread_ids = ids, id_column, unread_ids
     return matrix
 
 
@@ -118,8 +117,10 @@ def _numpy_damage_told(path: Path) -> Iterator[None]:
     except Exception as error:
         if "object" in str(error).lower() and path.stat().st_size:
             raise NoMatrixError(f"{path} {OBJECTS}") from None
-        damage = f"is not a whole {path.suffix.lower()} file ({error})"
-        raise InputError(f"{path} {damage}: numpy.save or savez writes one") from None
+        raise InputError(
+            f"{path} is not a whole {path.suffix.lower()} file ({error}): numpy.save or savez "
+            "writes one"
+        ) from None
 
 
 def open_safetensors(path: Path, column: str) -> Vectors:
@@ -164,6 +165,7 @@ def open_bin(dtype: str, path: Path, column: str) -> Vectors:
     n, D = lead.tolist() if len(lead) == 2 else (0, 0)
     size = path.stat().st_size
     if size != 8 + n * D * np.dtype(dtype).itemsize:
-        rows = f"{n:,} rows of {D} numbers behind both counts"
-        raise InputError(f"{path} of {size:,} bytes is no file of {rows}")
+        raise InputError(
+            f"{path} of {size:,} bytes is no file of {n:,} rows of {D} numbers behind both counts"
+        )
     return Records(path, 8, (n, D), dtype)

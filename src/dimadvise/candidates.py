@@ -10,13 +10,14 @@ import numpy as np
 from dimadvise.bounds import smallest_sufficient
 from dimadvise.coding import level_bytes
 from dimadvise.evidence import Evidence
+from dimadvise.files import Layer
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One method at one size and level, of one layer."""
 
-    layer: int | None
+    layer: Layer
     method: str
     dim: int
     # Spearman correlation with full similarity that the spectrum promises
@@ -42,7 +43,7 @@ class Candidate:
 def smallest(
     candidates: Sequence[Candidate],
     full: int,
-    last: int | None,
+    last: Layer,
     retain: float,
     *,
     labelled: bool,

@@ -1,11 +1,12 @@
 """How vectors are stored: a map to fewer numbers, and the code of each of them."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dimadvise.files import Block
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import (
     BITS,
@@ -18,7 +19,6 @@ from repro.evaluation.quantise import (
 )
 from repro.types import InputError, one_of, unit_rows
 
-Vectors: TypeAlias = NDArray[np.float32]
 SIGN = np.uint8(128)  # The bit by which a code from 0 to 255 and one from -128 differ
 SIMILARITIES = ("cosine", "ip", "l2")
 PRODUCT = "pq"  # A level of product quantisation is this and its bytes, such as pq48
@@ -42,7 +42,7 @@ class Deployment:
     level: str = "float32"
     """Bits of each number, a key of `BITS`; or `lloyd` and its bits, or `pq` and its bytes."""
     codebook: Codebook | None = None  # Of a level of `BITS`; None where numbers stay floats
-    centroids: Vectors | None = None
+    centroids: Block | None = None
     """What each code of a part of a row stands for (`centroid_shape`), of all other levels."""
     rerank: int = 0
     """How many times as many vectors as are wanted are found by their codes, then ordered by the
@@ -81,7 +81,7 @@ class Deployment:
         """Of one stored vector."""
         return level_bytes(self.level, self.transform.dim)
 
-    def vectors(self, X: Any) -> Vectors:
+    def vectors(self, X: Any) -> Block:
         """Rows X (n, D) as (n, dim) float32, not yet in fewer bits; what float stores take."""
         Y = self.transform.apply(X)
         return np.asarray(unit_rows(Y), np.float32) if self.similarity == "cosine" else Y
@@ -90,13 +90,13 @@ class Deployment:
         """Rows X (n, D) as they are stored, `bytes` of them each."""
         return self._coded(self.vectors(X))
 
-    def _coded(self, Y: Vectors) -> Codes:
+    def _coded(self, Y: Block) -> Codes:
         if self.centroids is None:
             codes = quantise(Y, self._book)
             return (codes ^ SIGN).view(np.int8) if self._signed else codes
         return packed(nearest_centroids(Y, self.centroids), self._part_bits)
 
-    def decode(self, codes: Codes) -> Vectors:
+    def decode(self, codes: Codes) -> Block:
         """What codes stand for (n, dim); of the binary level signs, ±1, with which `queries`
         agree.
         """
@@ -105,24 +105,24 @@ class Deployment:
             return dequantise(codes, self._book)
         return self._meant(unpacked(codes, len(self.centroids), self._part_bits))
 
-    def stored(self, X: Any) -> Vectors:
+    def stored(self, X: Any) -> Block:
         """What remains of rows X (n, D) once they are stored (n, dim)."""
         return self.stored_of(self.vectors(X))
 
-    def stored_of(self, Y: Vectors) -> Vectors:
+    def stored_of(self, Y: Block) -> Block:
         """What remains of rows Y (n, dim) as `vectors` gives them."""
         if self.centroids is None:
             return self.decode(self._coded(Y))
         return self._meant(nearest_centroids(Y, self.centroids))
 
-    def queries(self, Q: Any) -> Vectors:
+    def queries(self, Q: Any) -> Block:
         """Queries (m, D) as they are compared with what is `stored` (m, dim)."""
         if self.symmetric:
             return self.stored(Q)
         Y = self.vectors(Q)
         return Y - self._book.offset if self.level == "binary" else Y
 
-    def _meant(self, numbers: NDArray[np.uint8]) -> Vectors:
+    def _meant(self, numbers: NDArray[np.uint8]) -> Block:
         """The centroids of such numbers (n, parts), side by side (n, dim)."""
         assert self.centroids is not None
         return self.centroids[np.arange(numbers.shape[1]), numbers].reshape(len(numbers), -1)
@@ -168,7 +168,7 @@ def level_bytes(level: str, dim: int) -> int:
     return -(-shape[0] * int(np.log2(shape[1])) // 8)
 
 
-def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
+def nearest_centroids(Y: Block, centroids: Block) -> NDArray[np.uint8]:
     """The number of the nearest centroid of each part of rows Y (n, dim), of which single numbers
     have ascending ones (n, parts); the first of equals.
     """
@@ -185,7 +185,7 @@ def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     return codes
 
 
-def _nearest_values(Y: Vectors, values: Vectors) -> NDArray[np.uint8]:
+def _nearest_values(Y: Block, values: Block) -> NDArray[np.uint8]:
     """The number of the nearest of the ascending `values` (dim, count) of each number of rows Y
     (n, dim); the first of equals.
 
@@ -198,7 +198,7 @@ def _nearest_values(Y: Vectors, values: Vectors) -> NDArray[np.uint8]:
     low, span = middles[:, 0], middles[:, -1] - middles[:, 0]
     scale = (cells / np.where(span > 0, span, 1)).astype(np.float32)
 
-    def cells_of(rows: Vectors) -> NDArray[np.intp]:
+    def cells_of(rows: Block) -> NDArray[np.intp]:
         # No larger number has a smaller cell: every step keeps the order, rounding too.
         place = (rows - low) * scale
         np.clip(place, 0, cells - 1, out=place)

@@ -23,6 +23,16 @@ def naming(columns: Sequence[str]) -> str:
     return ""
 
 
+def named_by(columns: Mapping[str, bool], vectors: str) -> tuple[str, str]:
+    """The column that names rows, and where none does one by such a name that holds no ids.
+
+    `columns` says of each whether its values are ids; that of the `vectors` is not asked.
+    """
+    others = {name: are_ids for name, are_ids in columns.items() if name != vectors}
+    id_column = naming([name for name, are_ids in others.items() if are_ids])
+    return id_column, "" if id_column else naming(list(others))
+
+
 def chosen(
     column: str,
     fitting: Sequence[str],

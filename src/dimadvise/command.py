@@ -10,10 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from dimadvise import advisor
 from dimadvise.advisor import refuse_foreign
-from dimadvise.request import Recheck, Request
+from dimadvise.request import Recheck, Request, refuse_itself
 from repro.seeding import cpu_count
 from repro.terminal import say
-from repro.types import InputError
 from repro.writing import writable_folder
 
 KEPT = 3  # How a job ends that was to fail if vectors are kept as they are
@@ -28,10 +27,9 @@ def advise(request: Request) -> int:
     With graded pairs, labels or relevant documents, also the share of their score that is kept,
     with a lower bound.
     """
-    output, embeddings = request.output, request.embeddings
+    output = request.output
     refuse_foreign(writable_folder(output))
-    if embeddings and embeddings.is_dir() and output.is_dir() and embeddings.samefile(output):
-        raise InputError(f"the output {embeddings} is the input: expected another folder")
+    refuse_itself(output, request.embeddings)
     advice = advisor.advise(request)
     replaced = (output / "reducer.json").exists()
     report, *written = advice.save(output)

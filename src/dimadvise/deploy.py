@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from dimadvise.coding import Deployment, Vectors
-from dimadvise.files import MAPS
+from dimadvise.coding import Deployment
+from dimadvise.files import MAPS, Block
 from dimadvise.indices import faiss_factory, index_of
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import FLOATS, Codebook
@@ -49,7 +49,7 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
     writable_folder(folder)
     check_ours(folder)
     transform = deployment.transform
-    codes: dict[str, Vectors] = {}
+    codes: dict[str, Block] = {}
     if deployment.centroids is not None:
         codes = {"centroids": deployment.centroids}
     elif deployment.codebook is not None and deployment.level not in FLOATS:
@@ -98,13 +98,17 @@ def check_ours(folder: Path) -> None:
     if (folder / NOTE).exists():
         note = read_note(folder)
         if not {"sha256", "input_dim"} <= set(note):
-            refused = "was written by no advice: give another folder, nothing is overwritten"
-            raise InputError(f"{folder / NOTE} {refused}")
+            raise InputError(
+                f"{folder / NOTE} was written by no advice: give another folder, nothing is "
+                "overwritten"
+            )
     for name, key in TENSORS.items():
         path = folder / name
         if path.exists() and sha256(path) != note.get(key):
-            refused = "was written by no advice, or has changed since"
-            raise InputError(f"{path} {refused}: move it away, or give another folder")
+            raise InputError(
+                f"{path} was written by no advice, or has changed since: move it away, or give "
+                "another folder"
+            )
 
 
 def remove(folder: Path) -> None:
@@ -136,7 +140,7 @@ def read(folder: Path) -> Deployment:
     return Deployment(transform, similarity, level, book, centroids, rerank, symmetric)
 
 
-def read_linear(folder: Path) -> tuple[Vectors, Vectors]:
+def read_linear(folder: Path) -> tuple[Block, Block]:
     """Matrix (D, d) and bias (d,) of the linear map alone; InputError for other bytes than the note
     says.
     """
@@ -153,11 +157,10 @@ def read_note(folder: Path) -> dict[str, Any]:
     """
     path = folder / NOTE
     if not path.exists():
-        way_out = (
-            "expected a folder that `dimadvise advise` wrote; an advice to keep vectors as they "
-            "are leaves no map, and there is nothing to apply"
+        raise InputError(
+            f"no {path}: expected a folder that `dimadvise advise` wrote; an advice to keep "
+            "vectors as they are leaves no map, and there is nothing to apply"
         )
-        raise InputError(f"no {path}: {way_out}")
     return read_sealed(path)
 
 
@@ -171,8 +174,10 @@ def read_sealed(path: Path) -> dict[str, Any]:
     if not isinstance(note, dict):
         raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
     if "seal" not in note:
-        missing = "has no seal: it was written by no advice, or changed since"
-        raise InputError(f"{path} {missing}; copy the whole folder again, or give another one")
+        raise InputError(
+            f"{path} has no seal: it was written by no advice, or changed since; copy the whole "
+            "folder again, or give another one"
+        )
     if not unchanged(note):
         raise InputError(
             f"{path} has changed since it was written: copy the whole folder again, or write a new "
@@ -181,7 +186,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return note
 
 
-def _tensors(path: Path, digest: Any) -> dict[str, Vectors]:
+def _tensors(path: Path, digest: Any) -> dict[str, Block]:
     """What a file beside the note holds, which must be the bytes of that digest."""
     if not path.is_file() or sha256(path) != digest:
         reason = (
@@ -212,7 +217,7 @@ class SavedReducer(TransformerMixin, BaseEstimator):
         self.transform(plain_array(X)[:1])
         return self
 
-    def transform(self, X: Any) -> Vectors:
+    def transform(self, X: Any) -> Block:
         """Rows X (n, D) as (n, dim) float32."""
         return self._deployment.vectors(X)
 

@@ -17,7 +17,6 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from dimadvise.bounds import (
-    Influence,
     Retention,
     mean_influence,
     share_bounds,
@@ -53,6 +52,8 @@ class Evidence(ABC):
     levels: ClassVar[tuple[str, ...]] = ("int8", "lloyd5", "lloyd4", "lloyd3", "binary")
     """Fewer bits that are, too."""
     parts: ClassVar[int] = 3  # Sizes that are, to each halving
+    sees_lengths: ClassVar[bool] = False  # Whether a row's length counts, not its direction alone
+    wider: ClassVar[float] = 1  # How much more than their items scores vary
     items: int = field(init=False)  # How many items are judged
 
     @property
@@ -74,7 +75,11 @@ class Evidence(ABC):
         rows.
         """
 
+    @property
     @abstractmethod
+    def links(self) -> Rows:
+        """Rows that each item rests on (items, k)."""
+
     def bounds(
         self,
         outcomes: Array,
@@ -82,9 +87,17 @@ class Evidence(ABC):
         *,
         confidence: float,
     ) -> tuple[Array, Retention]:
-        """Scores (P,) of outcomes (P, items), and the shares of the first that they keep, with
-        lower bounds.
+        """Scores (P,) of outcomes (P, items), means unless told otherwise, and the shares of the
+        first that they keep, with lower bounds.
         """
+        influence = mean_influence(outcomes)
+        links = folds.same_of(self.links)
+        retention = share_bounds(influence, links, confidence=confidence, wider=self.wider)
+        # Items of equal rows prove no more than one does
+        group = np.unique(links, return_inverse=True)[1].ravel()
+        by_group = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
+        proven = unchanged_bounds(by_group, confidence=confidence)
+        return influence.scores, Retention(retention.share, np.minimum(retention.low, proven))
 
     def _check_items(self, items: int, noun: str) -> None:
         if items < FEWEST:
@@ -134,15 +147,12 @@ class Pairs(Evidence):
 
     def splits(self, folds: Folds) -> list[Split]:
         """Those of the folds that pairs lie in."""
-        return [tuple(np.unique(code).tolist()) for code in np.unique(self._placed(folds), axis=0)]
+        return list(self._in_splits(folds))
 
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """Cosines (sizes, pairs)."""
-        placed = self._placed(folds)
         cosines = np.empty((len(shortened.sizes), self.items))
-        for code in np.unique(placed, axis=0):
-            in_split = (placed == code).all(axis=1)
-            split = tuple(np.unique(code).tolist())
+        for split, in_split in self._in_splits(folds).items():
             rows = self.first[in_split], self.second[in_split]
             sides = [shortened.at_sizes(side, split) for side in rows]
             for place, (first, second) in enumerate(zip(*sides, strict=True)):
@@ -158,15 +168,27 @@ class Pairs(Evidence):
     ) -> tuple[Array, Retention]:
         """Spearman correlations (P,) and shares of the first."""
         if (outcomes[0] == outcomes[0, 0]).all():
-            alike = f"all {self.items} pairs have the cosine {outcomes[0, 0]:.4g}"
-            raise InputError(f"{alike}: nothing to rank by, so give other pairs")
+            raise InputError(
+                f"all {self.items} pairs have the cosine {outcomes[0, 0]:.4g}: nothing to rank by, "
+                "so give other pairs"
+            )
         influence = spearman_influence(outcomes, self.grades)
-        links = folds.same_of(np.stack([self.first, self.second], axis=1))
+        links = folds.same_of(self.links)
         return influence.scores, share_bounds(influence, links, confidence=confidence)
 
-    def _placed(self, folds: Folds) -> Rows:
-        """The folds of both rows of each pair, ascending (pairs, 2)."""
-        return np.sort(folds.fold_of(np.stack([self.first, self.second], axis=1)), axis=1)
+    @property
+    def links(self) -> Rows:
+        """Both rows of each pair (pairs, 2)."""
+        return np.stack([self.first, self.second], axis=1)
+
+    def _in_splits(self, folds: Folds) -> dict[Split, NDArray[np.bool_]]:
+        """Which pairs lie in each split (pairs,)."""
+        placed = np.sort(folds.fold_of(self.links), axis=1)  # (pairs, 2)
+        in_splits = {}
+        for both in np.unique(placed, axis=0):
+            split = tuple(np.unique(both).tolist())
+            in_splits[split] = (placed == both).all(axis=1)
+        return in_splits
 
 
 @dataclass(frozen=True)
@@ -179,6 +201,8 @@ class Classes(Evidence):
     # A classifier takes seconds to learn, and does not see whether a mean was subtracted.
     methods = ("truncate", "pca")
     levels = ("int8", "lloyd4", "binary")
+    sees_lengths = True
+    wider = LEARNT
     rows: Rows
     labels: NDArray[np.str_]
 
@@ -218,15 +242,10 @@ class Classes(Evidence):
                 right[place, fold == judged] = is_right[0, fold == judged]
         return right
 
-    def bounds(
-        self,
-        outcomes: Array,
-        folds: Folds,
-        *,
-        confidence: float,
-    ) -> tuple[Array, Retention]:
-        """Accuracies (P,) and shares of the first."""
-        return _mean_bounds(outcomes, folds.same_of(self.rows), confidence, wider=LEARNT)
+    @property
+    def links(self) -> Rows:
+        """The labelled rows."""
+        return self.rows[:, None]
 
     def _penalty(self, X: Array, fold: Rows, judged: int) -> float:
         """The penalty that serves best on other folds than the judged one in turn, of which a few
@@ -234,13 +253,11 @@ class Classes(Evidence):
         """
         others, sizes = np.unique(fold[fold != judged], return_counts=True)
         inner = others[np.cumsum(sizes) - sizes < CHOOSING].tolist()
-        learnt = np.stack([(fold != judged) & (fold != f) for f in inner])
-        members = np.repeat(learnt, len(PENALTIES), axis=0)
+        tried_on = np.stack([fold == f for f in inner])
+        members = np.repeat((fold != judged) & ~tried_on, len(PENALTIES), axis=0)
         tried = self._right(X, members, np.tile(PENALTIES, len(inner)))
-        by_fold = tried.reshape(len(inner), len(PENALTIES), -1)
-        tried_on = zip(by_fold, inner, strict=True)
-        right = [of_fold[:, fold == f].sum(axis=1) for of_fold, f in tried_on]
-        served = np.sum(right, axis=0)
+        right = tried.reshape(len(inner), len(PENALTIES), -1) & tried_on[:, None]
+        served = right.sum(axis=(0, 2))
         return float(PENALTIES[int(np.argmax(served))])
 
     def _right(self, X: Array, members: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:
@@ -286,15 +303,10 @@ class Search(Evidence):
         sides = zip(queries, stored, strict=True)
         return np.stack([retrieve(Q, C, self.qrels).ndcg(10) for Q, C in sides])
 
-    def bounds(
-        self,
-        outcomes: Array,
-        folds: Folds,
-        *,
-        confidence: float,
-    ) -> tuple[Array, Retention]:
-        """Mean nDCG@10 (P,) and shares of the first."""
-        return _mean_bounds(outcomes, folds.same_of(self.queries[self._asked]), confidence)
+    @property
+    def links(self) -> Rows:
+        """The queries that have a relevant document."""
+        return self.queries[self._asked, None]
 
     @property
     def _asked(self) -> list[int]:
@@ -302,18 +314,3 @@ class Search(Evidence):
         return sorted(
             query for query, judged in self.qrels.items() if any(v > 0 for v in judged.values())
         )
-
-
-def _mean_bounds(
-    outcomes: Array,
-    links: Rows,
-    confidence: float,
-    wider: float = 1,
-) -> tuple[Array, Retention]:
-    influence: Influence = mean_influence(outcomes)
-    retention = share_bounds(influence, links[:, None], confidence=confidence, wider=wider)
-    # Items of equal rows prove no more than one does
-    group = np.unique(links, return_inverse=True)[1]
-    by_group = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
-    proven = unchanged_bounds(by_group, confidence=confidence)
-    return influence.scores, Retention(retention.share, np.minimum(retention.low, proven))

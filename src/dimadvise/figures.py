@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dimadvise.coding import MENU, level_bytes
-from dimadvise.findings import Findings, family_of, interval_words
+from dimadvise.coding import MENU
+from dimadvise.findings import Findings, family_of, interval_words, with_bytes
 from dimadvise.screening import is_front
 from repro.report.figures import (
     GREY,
@@ -132,8 +132,7 @@ def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
     """Share of the score kept against bytes, with lower bounds, of those ways that no other beats
     at one size or more.
     """
-    sizes = [level_bytes(row.level, row.dim) for row in shares.itertuples()]
-    shares = shares.assign(bytes=sizes, way=shares["method"] + " × " + shares["level"])
+    shares = with_bytes(shares).assign(way=shares["method"] + " × " + shares["level"])
     front = is_front(shares["bytes"].to_numpy(), shares["low"].to_numpy())
     names = list(dict.fromkeys(shares.loc[front, "way"]))
     figure, (panel,) = new_figure(height=3.4)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from repro.reading import is_out_of_memory
 from repro.types import LARGEST, InputError, check_dim, check_range, plain_array
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -33,6 +34,7 @@ WIDEST = 2**31 - 1  # Bytes of a row, at most: numpy makes no larger record
 SMALL_AND_GREEDY = "a small file that asks for so much is damaged"
 JSON_NUMBERS = "JSON numbers"  # The kind of numbers that are written out
 Name: TypeAlias = int | str | None
+Layer: TypeAlias = int | None  # Of an encoder; None where there is but one version of vectors
 MAPS = ("reducer.safetensors", "codes.safetensors")
 """Files of tensors that an advice leaves in a folder, which are no vectors."""
 
@@ -76,17 +78,18 @@ def memory_explained(doing: str, wanted: str = SMALL_AND_GREEDY) -> Iterator[Non
         if not _is_memory_short(error):
             raise
         details = f" ({error})" if str(error) else ""
-        way_out = "close other programs, or take a machine with more"
-        raise InputError(f"not enough memory to {doing}{details}: {way_out}; {wanted}") from error
+        raise InputError(
+            f"not enough memory to {doing}{details}: close other programs, or take a machine with "
+            f"more; {wanted}"
+        ) from error
 
 
 def _is_memory_short(error: Exception) -> bool:
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return True
-    # Arrow gives no number where it maps a file or starts a thread, but the words of the system.
     if not isinstance(error, OSError | pa.ArrowException):
-        return False
-    return os.strerror(errno.ENOMEM) in str(error) or os.strerror(errno.EAGAIN) in str(error)
+        return is_out_of_memory(error)
+    # Arrow gives no number where it maps a file or starts a thread, but the words of the system.
+    words = os.strerror(errno.ENOMEM), os.strerror(errno.EAGAIN)
+    return is_out_of_memory(error) or any(of_system in str(error) for of_system in words)
 
 
 class Vectors(ABC):
@@ -99,6 +102,7 @@ class Vectors(ABC):
     kind: str  # Of its numbers, such as float16
     id_column: str = ""  # That names the rows, where there is one
     unread_ids: str = ""  # Another by such a name, of values that are no ids here
+    named: Sequence[Name] = ()  # Ids (n,), where they were all read at once
     files: Sequence[str] = ()  # Names of those that hold the rows, where there are several
 
     def take(self, rows: Any) -> Block:
@@ -131,13 +135,17 @@ class Vectors(ABC):
         size = max(1, BLOCK // self.shape[1])
         return (self.take(rows[start : start + size]) for start in range(0, len(rows), size))
 
+    def keys(self, rows: Rows) -> list[bytes]:
+        """What equal rows share, of rows by their numbers."""
+        return [key for block in self.taken(rows) for key in row_keys(block)]
+
     def ids(self, start: int, stop: int) -> list[Name]:
         """What names the rows from `start` to before `stop`; nothing without an `id_column`."""
         return self._ids(start, stop) if self.id_column else []
 
     def _ids(self, start: int, stop: int) -> list[Name]:
         """The same, where there is one."""
-        return []
+        return list(self.named[start:stop])
 
     @abstractmethod
     def _take(self, rows: Rows) -> Any:
@@ -165,10 +173,10 @@ class Vectors(ABC):
         faint = (reach > 0) & (reach < SMALLEST)
         if faint.any():
             row = int(np.argmax(faint))
-            small = f"row {rows[row]} holds no number beyond {reach[row]:.0e}"
             raise InputError(
-                f"{self.name} {small}, of which single precision knows no length: "
-                "multiply all rows by one number, or make such rows zero"
+                f"{self.name} row {rows[row]} holds no number beyond {reach[row]:.0e}, of which "
+                "single precision knows no length: multiply all rows by one number, or make such "
+                "rows zero"
             )
         return single
 
@@ -181,27 +189,11 @@ def row_keys(X: Block) -> Iterator[bytes]:
 class Matrix(Vectors):
     """An array that is there already."""
 
-    def __init__(
-        self,
-        X: Any,
-        name: str,
-        *,
-        kind: str = "",
-        ids: Sequence[Name] = (),
-        id_column: str = "",
-    ) -> None:
-        """Wrap X (n, D) of numbers, with their `kind` where numpy has no word for it.
-
-        Ids (n,) have a column by which they are known.
-        """
+    def __init__(self, X: Any, name: str) -> None:
+        """Wrap X (n, D) of numbers."""
         self.X = plain_array(X, name)
         self.name, self.shape = name, matrix_shape(self.X.shape, name)
-        self.kind = kind or _kind(self.X.dtype, name)
-        self.named, self.id_column = ids, id_column
-
-    def _ids(self, start: int, stop: int) -> list[Name]:
-        """Those that were given."""
-        return list(self.named[start:stop])
+        self.kind = _kind(self.X.dtype, name)
 
     def _take(self, rows: Rows) -> Any:
         is_contiguous = rows[-1] - rows[0] + 1 == len(rows)  # A view where it can be one
@@ -233,8 +225,9 @@ class Records(Vectors):
                 f"{path} ends before row {self.shape[0] - 1}, its last: copy the file again"
             )
         if bytes_of_row > WIDEST:
-            wide = f"{path} has rows of {self.shape[1]:,} numbers"
-            raise InputError(f"{wide}: expected one row for each vector")
+            raise InputError(
+                f"{path} has rows of {self.shape[1]:,} numbers: expected one row for each vector"
+            )
         self.record = np.dtype([("lead", "<i4", (lead,)), ("row", dtype, (self.shape[1],))])
 
     def _take(self, rows: Rows) -> Any:
@@ -269,13 +262,10 @@ def in_memory(X: Any, name: str = "embeddings") -> Vectors:
 def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
     """The shape, if it is that of a matrix with at least one number; `name` is told in messages."""
     if len(shape) != 2 or min(shape) < 1:
-        expected = (
-            "at least one row and one column"
-            if len(shape) == 2
-            else "a matrix (n, dim), one row per vector"
-        )
-        kind = InputError if len(shape) == 2 else NoMatrixError
-        raise kind(f"{name} has shape {tuple(shape)}: expected {expected}")
+        refused = f"{name} has shape {tuple(shape)}: expected"
+        if len(shape) == 2:
+            raise InputError(f"{refused} at least one row and one column")
+        raise NoMatrixError(f"{refused} a matrix (n, dim), one row per vector")
     return int(shape[0]), int(shape[1])
 
 

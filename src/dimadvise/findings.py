@@ -108,8 +108,10 @@ def sentence(findings: Findings, chosen: Any) -> str:
             "bytes": f"fits into {amount:,.0f} bytes a vector",
         }[criterion]
         return f"Keep the vectors as they are: nothing smaller that was tried {condition}."
-    before = f"{chosen['bytes']:,} bytes a vector instead of {findings.full_bytes:,}"
-    opening = f"Store {in_words(chosen, findings.full_dim)}: {before}. "
+    opening = (
+        f"Store {in_words(chosen, findings.full_dim)}: {chosen['bytes']:,} bytes a vector instead "
+        f"of {findings.full_bytes:,}. "
+    )
     share = _share_of(findings, chosen)
     if criterion != "recall" and share is not None:
         # Of its own bound, for which it was picked, less can be said than of what was asked for
@@ -129,8 +131,10 @@ def sentence(findings: Findings, chosen: Any) -> str:
         recall, among = chosen["expected@10"], f" among {rows:,}"
         recall_words = f"recall@10 {recall:.3f}, projected from {interval_words(chosen)} measured"
         recall_words += f" among {findings.searched:,}"
-    near = f"{10 * recall:.2g} of the ten nearest neighbours are found{among}"
-    return f"{opening}{near} ({recall_words}){ranked}."
+    return (
+        f"{opening}{10 * recall:.2g} of the ten nearest neighbours are found{among} "
+        f"({recall_words}){ranked}."
+    )
 
 
 def in_words(option: Any, full_dim: int) -> str:
@@ -162,8 +166,7 @@ def _nearest_miss(findings: Findings) -> list[str]:
     criterion, amount = findings.target
     if findings.answer is not None or findings.shares is None or criterion != "retain":
         return []
-    sizes = [level_bytes(way.level, way.dim) for way in findings.shares.itertuples()]
-    ways = findings.shares.assign(bytes=sizes)
+    ways = with_bytes(findings.shares)
     ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < amount)]
     if ways.empty:
         return []
@@ -173,6 +176,11 @@ def _nearest_miss(findings: Findings) -> list[str]:
         f"{100 * best['share']:.1f} % of the {findings.metric}, with 95 % confidence at least "
         f"{100 * best['low']:.1f} %, which is {100 * (amount - best['low']):.1f} points short."
     ]
+
+
+def with_bytes(shares: pd.DataFrame) -> pd.DataFrame:
+    """The same with the bytes of a vector."""
+    return shares.assign(bytes=[level_bytes(way.level, way.dim) for way in shares.itertuples()])
 
 
 def two_answers(findings: Findings) -> list[str]:
@@ -203,8 +211,10 @@ def two_answers(findings: Findings) -> list[str]:
 
 
 def _briefly(option: Any, full_dim: int) -> str:
-    stored = f"{option['bytes']:,} bytes ({in_words(option, full_dim)})"
-    return f"{stored}, recall@10 {interval_words(option)}"
+    return (
+        f"{option['bytes']:,} bytes ({in_words(option, full_dim)}), recall@10 "
+        f"{interval_words(option)}"
+    )
 
 
 def _projection(findings: Findings) -> list[str]:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from dimadvise.files import Rows, Vectors, row_keys
+from dimadvise.files import Rows, Vectors
 from repro.seeding import make_rng
 
 FOLDS = 5
@@ -34,9 +35,7 @@ NOBODY = Folds(*3 * [np.zeros(0, np.int64)])
 
 def equal_rows(vectors: Vectors, rows: Rows) -> Rows:
     """A number for each row (m,), from 0, that rows of equal vectors share."""
-    numbers: dict[bytes, int] = {}
-    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return pd.Index(vectors.keys(rows)).factorize()[0]
 
 
 def even_folds(sizes: Rows, seed: int) -> Rows:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dimadvise.coding import Deployment
-from dimadvise.files import Block, Vectors
+from dimadvise.files import Block, Vectors, row_keys
 from dimadvise.search import Found, Places, ranks, searched
 from dimadvise.transform import Moments, unchanged
 from repro.types import Array, InputError
@@ -76,9 +76,7 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
     still = int((deviation <= STILL * np.median(deviation)).sum())
     if still:
         yield f"{still} of {D} columns hardly vary: drop them, and nothing is lost."
-    repeated = n - len(
-        np.unique(np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * D))))
-    )
+    repeated = n - len(set(row_keys(X)))
     if repeated > REPEATS * n:
         yield (
             f"{100 * repeated / n:.0f} % of {n:,} sampled rows repeat another: equal rows are "
@@ -154,18 +152,12 @@ def split_share(values: Array) -> tuple[float, float]:
     """
     n = len(values)
     sizes = np.arange(1, n)
-    left = np.cumsum(values)[:-1] / sizes
-    right = (values.sum() - np.cumsum(values)[:-1]) / (n - sizes)
-    explained = (
-        sizes
-        * (n - sizes)
-        / n
-        * (left - right) ** 2
-        / max(float(np.square(values - values.mean()).sum()), 1e-300)
-    )
-    explained[np.minimum(sizes, n - sizes) < n / 20] = 0
-    cut = int(explained.argmax())
-    return float(explained[cut]), min(cut + 1, n - cut - 1) / n
+    smaller = np.minimum(sizes, n - sizes)
+    centred = values - values.mean()
+    between = n * np.cumsum(centred)[:-1] ** 2 / (sizes * (n - sizes))
+    between[smaller < n / 20] = 0
+    cut = int(between.argmax())
+    return float(between[cut] / max(_squared_length(centred), 1e-300)), float(smaller[cut] / n)
 
 
 def _apart(X: Block, Q: Block) -> Iterator[str]:
@@ -194,21 +186,18 @@ def nested_or_not(sample: Sample, similarity: str) -> str:
     """
     D = sample.documents.shape[1]
     quarter = max(1, D // 4)
-    cuts = [sample]
-    for columns in (slice(quarter), slice(D - quarter, None)):
-        cuts.append(Sample(sample.documents[:, columns], sample.queries[:, columns], sample.own))
     found_by = []
-    for cut in cuts:
+    for columns in (slice(D), slice(quarter), slice(D - quarter, D)):
+        cut = Sample(sample.documents[:, columns], sample.queries[:, columns], sample.own)
         way = Deployment(unchanged(cut.documents.shape[1]), similarity)
         found_by.append(cut.searched([way], 10).places[0])
-    full, first, last = found_by
-    neighbours = full.shape[1]
-    recalls = [float((ranks(full, places) < neighbours).mean()) for places in (first, last)]
+    full, *parts = found_by
+    first, last = (float((ranks(full, part) < full.shape[1]).mean()) for part in parts)
     comparison = (
-        f"the first {quarter} of {D} columns find {recalls[0]:.2f} of the neighbours, the last "
-        f"{quarter} {recalls[1]:.2f}"
+        f"the first {quarter} of {D} columns find {first:.2f} of the neighbours, the last "
+        f"{quarter} {last:.2f}"
     )
-    if recalls[0] - recalls[1] > MARGIN:
+    if first - last > MARGIN:
         return (
             "The vectors look trained to be cut (Matryoshka), or sorted by a PCA: "
             f"{comparison}; cutting needs no map."
@@ -242,11 +231,10 @@ def looks_packed(X: Block) -> bool:
     as_bytes = X.astype(np.int16).astype(np.uint8)
     bits = np.unpackbits(as_bytes, axis=1).reshape(*X.shape, 8)  # First the bit that weighs most
     entropy = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
-    first, second = bits[:, :, 0], bits[:, :, 1]
-    pairs = [
-        ((first == a) & (second == b)).mean(axis=0) for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))
-    ]
-    shared = entropy[:, 0] + entropy[:, 1] - _entropy(*pairs)
+    pairs = as_bytes >> 6  # The first two bits
+    shared = (
+        entropy[:, 0] + entropy[:, 1] - _entropy(*((pairs == pair).mean(0) for pair in range(4)))
+    )
     by_bit = entropy.mean(axis=0)
     even = by_bit.min() > BALANCED and by_bit[0] > EVEN * by_bit[-1]
     return bool(even and shared.mean() < SHARED_BY_BITS)

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from dimadvise.coding import PRODUCT, Deployment, Vectors
+from dimadvise.coding import PRODUCT, Deployment
+from dimadvise.files import Block
 from repro.evaluation.quantise import BITS
 from repro.types import optional
 
@@ -66,7 +67,7 @@ def _steps(faiss: Any, deployment: Deployment) -> list[Any]:
     return steps
 
 
-def _linear(faiss: Any, matrix: Vectors, bias: Vectors) -> Any:
+def _linear(faiss: Any, matrix: Block, bias: Block) -> Any:
     step = faiss.LinearTransform(*matrix.shape, True)
     faiss.copy_array_to_vector(np.ascontiguousarray(matrix.T).ravel(), step.A)
     faiss.copy_array_to_vector(np.ascontiguousarray(bias, np.float32), step.b)

@@ -10,8 +10,10 @@ import numpy as np
 
 from dimadvise.columns import naming
 from dimadvise.evidence import Classes, Evidence, Pairs, Search
+from dimadvise.files import Layer
 from dimadvise.honesty import refuse_packed_bits
-from dimadvise.request import Request
+from dimadvise.queries import check_same_width
+from dimadvise.request import TARGETS, Request
 from dimadvise.tables import classed, graded, judged
 from dimadvise.vectors import Shards, Vectors, in_memory, open_vectors, refuse_unread_column
 from repro import data
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything `advise` needs."""
+    """What is asked for, and all that was opened for it."""
 
-    versions: dict[int | None, Vectors]
+    request: Request
+    versions: Mapping[Layer, Vectors]
     evidence: Evidence | None
     source: str  # Where it comes from, in words
     asked: Vectors | None = None  # Queries by which recall is measured, if rows do not ask
@@ -35,11 +38,32 @@ class Case:
     """What an export of the encoder has to know."""
 
     @property
-    def last_layer(self) -> int | None:
+    def last_layer(self) -> Layer:
         """Of those that are considered."""
         return list(self.versions)[-1]
 
-    def searched(self, layer: int | None) -> tuple[Vectors, Vectors | None]:
+    @property
+    def classifies(self) -> bool:
+        """Whether a classifier judges, which sees lengths."""
+        return self.evidence is not None and self.evidence.sees_lengths
+
+    @property
+    def similarity(self) -> str:
+        """Of vectors with queries, or of the rows of a pair."""
+        return self.request.similarity or ("l2" if self.classifies else "cosine")
+
+    @property
+    def unit(self) -> bool:
+        """Whether rows are divided by their lengths, which cosines do not see."""
+        return self.similarity == "cosine" if self.evidence is None else not self.classifies
+
+    @property
+    def target(self) -> tuple[str, float]:
+        """What is asked for, and how much of it."""
+        usual = "recall" if self.evidence is None else "retain"
+        return self.request.target or (usual, TARGETS[usual])
+
+    def searched(self, layer: Layer) -> tuple[Vectors, Vectors | None]:
         """Documents of a layer, and the queries that are asked if rows do not ask."""
         vectors = self.versions[layer]
         if not isinstance(self.evidence, Search):
@@ -80,14 +104,45 @@ def case_of(request: Request, vectors: Any, queries: Any = None, labels: Any = N
         _refuse("a file of vectors", request, ("column",))
     X = _opened(vectors, request.column, "vectors")
     refuse_packed_bits(X)
-    return from_matrix(
-        X,
-        pairs=request.pairs,
-        labels=labels,
-        queries=query_vectors,
-        qrels=request.qrels,
-        columns=columns,
-    )
+    evidence = _evidence(request, X, query_vectors, labels, columns)
+    if isinstance(evidence, Search) and query_vectors is not None:
+        all_rows = Shards([X, query_vectors], X.name)
+        all_rows.kind = X.kind  # Documents alone are stored.
+        X = all_rows
+    return Case(request, {None: X}, evidence, X.name, query_vectors)
+
+
+def _evidence(
+    request: Request,
+    X: Vectors,
+    queries: Vectors | None,
+    labels: Any,
+    columns: Mapping[str, str],
+) -> Evidence | None:
+    """What tables say of rows X (n, D), counted from 0, which are the documents where there are
+    `queries` (m, D).
+
+    `columns` are names in the tables that are not understood by themselves: our column → theirs.
+    """
+    tables = {"pairs": request.pairs, "labels": labels, "qrels": request.qrels}
+    kinds = [kind for kind, table in tables.items() if table is not None]
+    if len(kinds) > 1:
+        raise InputError(
+            f"{' and '.join(kinds)} are given: expected one kind of evidence at a time"
+        )
+    if queries is not None:
+        check_same_width(X, queries)
+    if request.pairs is not None:
+        table = Table(Path(request.pairs), columns, ("row1", "row2", "score"))
+        return graded(table, X.shape[0])
+    if labels is not None:
+        return classed(labels, columns, X)
+    if request.qrels is None:
+        return None
+    if queries is None:
+        raise InputError("--qrels needs --queries: give both, or queries alone")
+    table = Table(Path(request.qrels), columns, ("query", "document", "relevance"))
+    return judged(table, queries.shape[0], X.shape[0])
 
 
 def _opened(source: Any, column: str, name: str) -> Vectors:
@@ -95,9 +150,9 @@ def _opened(source: Any, column: str, name: str) -> Vectors:
         return open_vectors(Path(source), column)
     columns = [str(heading) for heading in getattr(source, "columns", ())]  # Of a data frame
     if ids := naming(columns):
-        way_out = f"leave it out, {name}.drop(columns={ids!r})"
         raise InputError(
-            f"column {ids!r} of {name} names rows, and is no number of them: {way_out}"
+            f"column {ids!r} of {name} names rows, and is no number of them: leave it out, "
+            f"{name}.drop(columns={ids!r})"
         )
     return in_memory(source, name)
 
@@ -117,19 +172,12 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
     from repro.runs.encoders import as_it_is
     from rivals import system_named
 
-    name, prompt, source = str(request.encoder), request.prompt, request.source
-    texts = str(request.texts)
-    options: dict[str, Any] = {
-        "layers": request.layers,
-        "split": request.split,
-        "source": source,
-        "columns": columns,
-    }
-    system = system_named(name, source=source or data.default_source())
+    name, prompt = str(request.encoder), request.prompt
+    system = system_named(name, source=request.source or data.default_source())
     if system is not None:
         if prompt is not None:
             raise InputError(f"prompt is {prompt!r}: {name} is made whole; leave it out")
-        return from_encoder(system.make(), texts, name=system.line, **options)
+        return from_encoder(system.make(), request, columns, system.line)
     network = as_it_is(name, partial(SentenceEncoder.load, name, prompt=prompt))()
     # A folder may have the name of a network as well, which goes before it
     is_published = name in (*SHIPPED, MINILM) or is_hub_id(name)
@@ -139,7 +187,7 @@ def _encoded(request: Request, columns: Mapping[str, str]) -> Case:
         "pooling": network.pooling,
         "prompt": network.prompt,
     }
-    return replace(from_encoder(network, texts, **options), origin=origin)
+    return replace(from_encoder(network, request, columns), origin=origin)
 
 
 def encoder_digest(name: str) -> str:
@@ -151,73 +199,24 @@ def encoder_digest(name: str) -> str:
     return identity(str(locate(name).resolve()))
 
 
-def from_matrix(
-    X: Vectors,
-    *,
-    pairs: Path | str | None = None,
-    labels: Path | Sequence[str] | None = None,
-    queries: Vectors | None = None,
-    qrels: Path | str | None = None,
-    columns: Mapping[str, str] = NOTHING,
-) -> Case:
-    """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their
-    rows, counted from 0.
-
-    The tables `pairs` (row1, row2, score), `labels` (label, or lines of text) and `qrels` (query,
-    document, relevance) count rows of X, which are the documents where there are `queries` (m, D).
-    `columns` are names in the tables that are not understood by themselves: our column → theirs.
-    """
-    kinds = [
-        kind
-        for kind, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items()
-        if value is not None
-    ]
-    if len(kinds) > 1:
-        raise InputError(
-            f"{' and '.join(kinds)} are given: expected one kind of evidence at a time"
-        )
-    if queries is None and qrels is not None:
-        raise InputError("--qrels needs --queries: give both, or queries alone")
-    if queries is not None and queries.shape[1] != X.shape[1]:
-        raise InputError(
-            f"{queries.name} has {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the "
-            "same"
-        )
-    evidence: Evidence | None = None
-    if pairs is not None:
-        evidence = graded(Table(Path(pairs), columns, ("row1", "row2", "score")), X.shape[0])
-    elif labels is not None:
-        evidence = classed(labels, columns, X)
-    elif queries is not None and qrels is not None:
-        table = Table(Path(qrels), columns, ("query", "document", "relevance"))
-        evidence = judged(table, queries.shape[0], X.shape[0])
-        all_rows = Shards([X, queries], X.name)
-        all_rows.kind = X.kind  # Documents alone are stored.
-        X = all_rows
-    return Case({None: X}, evidence, X.name, queries)
-
-
 def from_encoder(
     encoder: "Encoder",
-    texts: str,
-    *,
-    name: str | None = None,
-    layers: tuple[int, ...] = (),
-    split: str | None = None,
-    source: str | None = None,
+    request: Request,
     columns: Mapping[str, str] = NOTHING,
+    name: str = "",
 ) -> Case:
-    """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their
-    evidence along.
+    """An encoder's embeddings of the `texts` of a request; graded pairs, labelled texts and queries
+    bring their evidence along.
 
     Of an encoder with `layers` to consider stopping at, the last is always among them.
     """
     # Brings torch, which embeddings of a user's own do not need
     from repro.models import SentenceEncoder
 
-    loaded = data.load(texts, split=split, source=source, columns=columns)
+    texts, layers = str(request.texts), request.layers
+    loaded = data.load(texts, split=request.split, source=request.source, columns=columns)
     sides, evidence = judged_texts(loaded)
-    versions: dict[int | None, Array] = {}
+    versions: dict[Layer, Array] = {}
     if isinstance(encoder, SentenceEncoder):
         layer_numbers = [
             *sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}),
@@ -240,7 +239,7 @@ def from_encoder(
         layer: in_memory(X, f"{name} layer {layer}" if layer else name)
         for layer, X in versions.items()
     }
-    return Case(embeddings, evidence, f"{name} on {loaded.name} ({loaded.source})")
+    return Case(request, embeddings, evidence, f"{name} on {loaded.name} ({loaded.source})")
 
 
 def judged_texts(loaded: data.DataSet) -> tuple[list[str], Evidence | None]:

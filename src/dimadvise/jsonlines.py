@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimadvise.columns import NAMING, chosen, hint, naming
+from dimadvise.columns import NAMING, chosen, hint, named_by, naming
 from dimadvise.files import JSON_NUMBERS, Name, Rows, Vectors, read_json
 from repro.data.lines import read_lines
 from repro.reading import fields_once
@@ -42,11 +42,8 @@ class JsonLines(Vectors):
             where = f"{path} line 1"
             self.column = chosen(column, lists, list(first), where, "a list of numbers", tips)
             # The first row may have no name where others do
-            others = {name: cell for name, cell in self.named_row.items() if name != self.column}
-            nameable = [name for name, value in others.items() if _names_a_row(value)]
-            self.id_column = naming(nameable)
-            if not self.id_column:
-                self.unread_ids = naming(list(others))
+            nameable = {name: _names_a_row(cell) for name, cell in self.named_row.items()}
+            self.id_column, self.unread_ids = named_by(nameable, self.column)
         self.shape = len(self.starts), len(self._vector(0))
 
     def _ids(self, start: int, stop: int) -> list[Name]:
@@ -56,8 +53,10 @@ class JsonLines(Vectors):
             record = self._json(row)
             value = record.get(self.id_column) if isinstance(record, dict) else None
             if not _names_a_row(value):
-                refused = f"{self.name} row {row} has {value!r} under {self.id_column!r}"
-                raise InputError(f"{refused}: expected a whole number or a text that names the row")
+                raise InputError(
+                    f"{self.name} row {row} has {value!r} under {self.id_column!r}: expected a "
+                    "whole number or a text that names the row"
+                )
             names.append(value)
         return names
 
@@ -69,11 +68,13 @@ class JsonLines(Vectors):
         numbers = vector_in(record.get(self.column) if isinstance(record, dict) else record)
         if numbers is None:
             where = f" under {self.column!r}" if self.column else ""
-            lacking = f"{self.name} row {row} holds no list of numbers{where}"
-            raise InputError(f"{lacking}: drop or repair such rows")
+            raise InputError(
+                f"{self.name} row {row} holds no list of numbers{where}: drop or repair such rows"
+            )
         if row and len(numbers) != self.shape[1]:
-            width = self.shape[1]
-            raise InputError(f"{self.name} row {row} has {len(numbers)} numbers, row 0 has {width}")
+            raise InputError(
+                f"{self.name} row {row} has {len(numbers)} numbers, row 0 has {self.shape[1]}"
+            )
         return numbers
 
     def _json(self, row: int) -> Any:

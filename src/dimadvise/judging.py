@@ -11,7 +11,7 @@ import numpy as np
 from dimadvise.candidates import Candidate
 from dimadvise.coding import LLOYD, Deployment
 from dimadvise.evidence import Evidence
-from dimadvise.files import Block, Vectors
+from dimadvise.files import Block, Layer, Vectors
 from dimadvise.folds import NOBODY
 from dimadvise.request import Request
 from dimadvise.stores import codes_queries
@@ -35,14 +35,14 @@ class Judged(NamedTuple):
     """
 
     candidates: list[Candidate]
-    maps: dict[tuple[int | None, str], Transform]
+    maps: dict[tuple[Layer, str], Transform]
     rows: int
     reference: float = math.nan
     confidence: float = math.nan
 
 
 def fit_and_judge(
-    layers: Mapping[int | None, Vectors],
+    layers: Mapping[Layer, Vectors],
     evidence: Evidence | None,
     wanted: Request,
     *,
@@ -65,7 +65,7 @@ def fit_and_judge(
     folds = evidence.folds(layers[last], seed=wanted.seed) if evidence else NOBODY
     splits = evidence.splits(folds) if evidence else [()]
     candidates: list[Candidate] = []
-    maps: dict[tuple[int | None, str], Transform] = {}
+    maps: dict[tuple[Layer, str], Transform] = {}
     outcomes: list[Array] = []
     for layer, vectors in layers.items():
         moments = FoldMoments(vectors, folds.rows, folds.fold, unit=unit, seed=wanted.seed)

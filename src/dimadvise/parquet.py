@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dimadvise.columns import TENSOR, chosen, hint, naming
+from dimadvise.columns import TENSOR, chosen, hint, named_by
 from dimadvise.files import (
     BLOCK,
     JSON_NUMBERS,
@@ -37,8 +37,9 @@ class Parquet(Vectors):
         names = self.file.schema_arrow.names
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
-            wanted = "expected every column once"
-            raise InputError(f"{path}: the column {repeated!r} occurs twice; {wanted}")
+            raise InputError(
+                f"{path}: the column {repeated!r} occurs twice; expected every column once"
+            )
         types = {field.name: field.type for field in self.file.schema_arrow}
         counts = [self.file.metadata.row_group(g).num_rows for g in range(self.file.num_row_groups)]
         self.starts = np.cumsum([0, *counts])
@@ -55,26 +56,22 @@ class Parquet(Vectors):
         self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
         first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
         self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
-        nameable = [name for name, kind in types.items() if _names_rows(kind)]
-        self.id_column = naming([name for name in nameable if name != self.column])
-        if not self.id_column:
-            self.unread_ids = naming([name for name in types if name != self.column])
+        nameable = {name: _names_rows(kind) for name, kind in types.items()}
+        self.id_column, self.unread_ids = named_by(nameable, self.column)
 
     def _ids(self, start: int, stop: int) -> list[Name]:
         """The values of the column that names rows."""
         first, last = self._groups([start, stop - 1])
-        names: list[Name] = []
-        for group in range(first, last + 1):
-            for values in self._listed(2**16, group, self.id_column):
-                names += values
-        skipped = start - int(self.starts[first])
-        return names[skipped : skipped + stop - start]
+        with self._damage_told():
+            groups = self.file.read_row_groups(range(first, last + 1), [self.id_column])
+            named = groups.column(0).slice(start - int(self.starts[first]), stop - start)
+            return list(named.to_pylist())
 
     def _first(self, column: str) -> Any:
-        """The value of the first row."""
-        for group in range(len(self.starts) - 1):
-            for values in self._listed(1, group, column):
-                return values[0]
+        """The value of the first row; None where there is no row."""
+        with self._damage_told():
+            for batch in self.file.iter_batches(1, columns=[column]):
+                return batch.column(0)[0].as_py()
         return None
 
     def _groups(self, rows: Any) -> Any:
@@ -114,23 +111,13 @@ class Parquet(Vectors):
 
     def _lists(self, size: int, group: int) -> Iterator[Any]:
         """Parts of the column as lists of numbers, null where there is none."""
-        if self.spelt:
-            for texts in self._listed(size, group, self.column):
-                yield pa.array([vector_in(text) for text in texts], pa.list_(pa.float64()))
-            return
-        for array in self._parts(size, group, self.column):
-            yield array.storage if isinstance(array, pa.ExtensionArray) else array
-
-    def _listed(self, size: int, group: int, column: str) -> Iterator[list[Any]]:
-        """Parts of a column as Python has its values."""
         with self._damage_told():
-            for array in self._parts(size, group, column):
-                yield array.to_pylist()
-
-    def _parts(self, size: int, group: int, column: str) -> Iterator[Any]:
-        with self._damage_told():
-            for batch in self.file.iter_batches(size, row_groups=[group], columns=[column]):
-                yield batch.column(0)
+            for batch in self.file.iter_batches(size, row_groups=[group], columns=[self.column]):
+                lists = batch.column(0)
+                if self.spelt:
+                    spelt = [vector_in(text) for text in lists.to_pylist()]
+                    lists = pa.array(spelt, pa.list_(pa.float64()))
+                yield lists.storage if isinstance(lists, pa.ExtensionArray) else lists
 
     @contextmanager
     def _damage_told(self) -> Iterator[None]:

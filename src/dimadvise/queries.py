@@ -24,6 +24,15 @@ def check_differ(X: Block, count: int) -> None:
         raise InputError(f"all {count:,} embeddings are equal: no size keeps what is not there")
 
 
+def check_same_width(vectors: Vectors, queries: Vectors) -> None:
+    """Refuse queries that are not as wide as the vectors."""
+    width, D = queries.shape[1], vectors.shape[1]
+    if width != D:
+        raise InputError(
+            f"{queries.name} has {width} columns, {vectors.name} {D}: expected the same"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Queries:
     """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them
@@ -51,16 +60,13 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
 
     Of rows that are queries, taken for such or equal to one, there are a fifth of all at most.
     """
-    n, D = vectors.shape
+    n = vectors.shape[0]
     if n < FEWEST:
         raise InputError(
             f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are"
         )
     source = queries or vectors
-    if source.shape[1] != D:
-        raise InputError(
-            f"{source.name} has {source.shape[1]} columns, {vectors.name} {D}: expected the same"
-        )
+    check_same_width(vectors, source)
     most = source.shape[0] if queries else n // 5
     if most < 8:
         raise InputError(
@@ -69,10 +75,12 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
     query_rows = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
     fitted = rng.choice(n, min(n, FITTED + len(query_rows)), replace=False)
     full, rows, unfitted = source.take(query_rows), query_rows, query_rows
-    if queries is not None and not full.any():
-        sampled = f"all {len(query_rows):,} sampled queries in {source.name} are zero"
-        raise InputError(f"{sampled}: they have no direction, so any way to store finds the same")
     if queries is not None:
+        if not full.any():
+            raise InputError(
+                f"all {len(query_rows):,} sampled queries in {source.name} are zero: they have no "
+                "direction, so any way to store finds the same"
+            )
         equal, unfitted = equal_pairs(full, vectors, np.sort(fitted))
         is_document = np.isin(np.arange(len(query_rows)), equal)
         in_sample = ~is_document | (np.cumsum(is_document) <= n // 5)
@@ -108,13 +116,7 @@ def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
     """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows
     come.
     """
-    queries_of: dict[bytes, list[int]] = {}
-    for query, key in enumerate(row_keys(Q)):
-        queries_of.setdefault(key, []).append(query)
-    keys = (key for block in vectors.taken(rows) for key in row_keys(block))
-    queries, equal = [], []
-    for row, key in zip(rows.tolist(), keys, strict=True):
-        for query in queries_of.get(key, ()):
-            queries.append(query)
-            equal.append(row)
-    return np.array(queries, np.int64), np.array(equal, np.int64)
+    asked = pd.DataFrame({"key": list(row_keys(Q)), "query": np.arange(len(Q))})
+    stored = pd.DataFrame({"key": vectors.keys(rows), "row": rows})
+    pairs = stored.merge(asked, on="key")
+    return pairs["query"].to_numpy(), pairs["row"].to_numpy()

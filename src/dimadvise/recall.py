@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dimadvise.coding import Deployment
 from dimadvise.screening import is_front, recalled
 from dimadvise.search import Found, Places, ranks
 from repro.evaluation.growth import fit_law
 from repro.evaluation.stats import Interval, wilson
+from repro.types import Array
 
 KS = (1, 10, 100)
 ALIKE = 3e-3
@@ -80,12 +80,12 @@ def projected(stops: Sequence[int], recalls: Sequence[float], n: int, *, candida
     return float(np.clip(recalls[-1] + change, 0, recalls[-1]))
 
 
-def _of_one_way(share: NDArray[Any], scale: NDArray[Any]) -> list[NDArray[Any]]:
+def _of_one_way(share: Any, scale: Any) -> list[Any]:
     """The terms of the law that no share of the dimensions changes."""
     return [np.ones_like(scale), np.log(scale)]
 
 
-def interval_of(values: NDArray[Any]) -> Interval:
+def interval_of(values: Array) -> Interval:
     """The mean of recalls, one of each query, with Wilson's 95 % interval of as many trials as have
     their variance.
     """

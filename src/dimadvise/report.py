@@ -28,6 +28,8 @@ from repro.manifests import sealed, sha256
 from repro.report.figures import Drawing
 from repro.writing import writable_text, write_text
 
+PLAIN = ("source", "target", "rows", "kind", "similarity", "notes", "measured", "predicted")
+"""What JSON says of findings as they have it."""
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 
 
@@ -68,8 +70,8 @@ def page(findings: Findings, usage: str = "") -> str:
         sections.append(_figure(drawing, about + dotted))
         sections.append(_folded(share_table(findings.shares), "Score kept at every size"))
     if findings.predicted:
-        heading = "<h2>What a task's score is expected to keep</h2>"
-        sections += [heading, *_paragraphs(findings.predicted)]
+        sections.append("<h2>What a task's score is expected to keep</h2>")
+        sections += _paragraphs(findings.predicted)
     if findings.notes:
         listed = "".join(f"<li>{escape(note)}</li>" for note in findings.notes)
         sections += ["<h2>Before you rely on it</h2>", f"<ul>{listed}</ul>"]
@@ -80,10 +82,12 @@ def page(findings: Findings, usage: str = "") -> str:
     caption = f"All {len(findings.options)} ways to store that were tried"
     sections.append(_folded(option_table(findings.options), caption))
     similarities = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}
-    compared = f"compared by {similarities[findings.similarity]}"
-    about = f"{findings.rows:,} vectors of {findings.full_dim} × {findings.kind}, {compared}"
-    title = f"How to store {findings.source}"
-    return PAGE.format(title=escape(title), body="\n".join(sections), footer=escape(about))
+    about = (
+        f"{findings.rows:,} vectors of {findings.full_dim} × {findings.kind}, compared by "
+        f"{similarities[findings.similarity]}"
+    )
+    title = escape(f"How to store {findings.source}")
+    return PAGE.format(title=title, body="\n".join(sections), footer=escape(about))
 
 
 def write(path: Path, findings: Findings, usage: str = "") -> None:
@@ -91,16 +95,9 @@ def write(path: Path, findings: Findings, usage: str = "") -> None:
     record = {
         "answer": answer_of(findings, findings.answer),
         "other_answer": other_answer_of(findings),
-        "source": findings.source,
-        "target": list(findings.target),
-        "rows": findings.rows,
+        **{name: getattr(findings, name) for name in PLAIN},
         "rows_total": findings.total or findings.rows,
         "dim": findings.full_dim,
-        "kind": findings.kind,
-        "similarity": findings.similarity,
-        "notes": list(findings.notes),
-        "measured": list(findings.measured),
-        "predicted": list(findings.predicted),
         "options": _records(findings.options),
         "shares": _records(findings.shares),
     }
@@ -150,15 +147,17 @@ def _table(table: pd.DataFrame, caption: str) -> str:
         for row in table.itertuples(index=False)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    title = f"<caption>{escape(caption)}</caption>"
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
 
 
 def _folded(table: pd.DataFrame, caption: str) -> str:
     return f"<details><summary>{escape(caption)}</summary>{_table(table, caption)}</details>"
 
 
-def usage(folder: Path, deployment: "Deployment") -> str:
+def usage(folder: Path, deployment: Deployment) -> str:
     """Code that puts the files in a folder to use, to be copied."""
     where, width = str(folder), len(deployment.transform.matrix)
     metric = "L2" if deployment.similarity == "l2" else "INNER_PRODUCT"

@@ -117,8 +117,10 @@ class Request:
             if name == "bytes" and value < 1:
                 raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
             if name != "bytes" and not 0 < value <= 1:
-                usual = f"expected a share above 0, at most 1, such as {TARGETS[name]}"
-                raise InputError(f"{name} is {value}: {usual}")
+                raise InputError(
+                    f"{name} is {value}: expected a share above 0, at most 1, such as "
+                    f"{TARGETS[name]}"
+                )
         return next(iter(targets.items()), None)
 
     def check(self) -> None:
@@ -141,6 +143,12 @@ WHOLE = ("bytes", "depth", "rows_total", "sample", "seed")
 TABLES = ("pairs", "qrels")
 SHARES = ("recall", "retain")
 SEVERAL = {"dims": int, "layers": int, "methods": str, "levels": str, "columns": str}
+
+
+def refuse_itself(output: Path, source: Path | None) -> None:
+    """Refuse to write to the folder that is read."""
+    if source is not None and source.is_dir() and output.is_dir() and output.samefile(source):
+        raise InputError(f"the output {output} is the input: expected another folder")
 
 
 def as_option(name: str, value: Any) -> Any:

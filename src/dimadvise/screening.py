@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from dimadvise.request import Request
 from dimadvise.search import Places, ranks
 from dimadvise.ways import Way, Ways, bytes_of, default_sizes, resized
 from repro.terminal import progress_bar
-from repro.types import check_dim
+from repro.types import Array, check_dim
 
 # Of the ways that are measured anew, each takes at most so many times the bytes of the one before
 THINNED = 0.75
@@ -74,7 +74,7 @@ def _screen(
     tried: Sequence[Way],
     sample: Sample,
     depth: int,
-) -> NDArray[Any]:
+) -> Array:
     """Recall@10 of each way without re-ranking and with it (W, 2); the first finds the truth."""
     recall, count = [], min(10 * depth, len(sample.documents) - 1)
     neighbours: Places | None = None
@@ -90,7 +90,7 @@ def _screen(
     return np.array(recall)
 
 
-def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:
+def between(tried: Sequence[Way], recall: Array, aim: Aim) -> list[Way]:
     """Ways of sizes between those tried, of which recall (W,) was screened, where the answer to
     what is asked for may lie.
 
@@ -127,8 +127,8 @@ def between(tried: Sequence[Way], recall: NDArray[Any], aim: Aim) -> list[Way]:
 
 
 def contenders(
-    sizes: NDArray[Any],
-    recall: NDArray[Any],
+    sizes: Array,
+    recall: Array,
     aim: Aim | None = None,
     doublings: float = 0.0,
 ) -> list[int]:
@@ -158,8 +158,8 @@ def contenders(
 
 def overlooked(
     tried: Sequence[Way],
-    sizes: NDArray[Any],
-    recall: NDArray[Any],
+    sizes: Array,
+    recall: Array,
     aim: Aim | None,
     doublings: float,
 ) -> list[int]:
@@ -188,7 +188,7 @@ def overlooked(
     return finest[:FINEST]
 
 
-def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
+def is_front(sizes: Array, recall: Array) -> NDArray[np.bool_]:
     """Whether no other way has at most as many bytes and a higher recall, or fewer bytes and as
     high a one (W,).
     """
@@ -215,23 +215,19 @@ def choose(
     candidates = options[options["rerank"] == rerank]
     if criterion == "bytes":
         candidates = candidates[(candidates["bytes"] <= amount) & (candidates["bytes"] < full)]
-        return (
-            None
-            if candidates.empty
-            else int(candidates.sort_values("bytes", kind="stable")["recall@10"].idxmax())
-        )
+        if candidates.empty:
+            return None
+        return int(candidates.sort_values("bytes", kind="stable")["recall@10"].idxmax())
     front = candidates[candidates["front"]]
     front = front.sort_values("bytes", ascending=False, kind="stable")
     bound = front["low@10"] - (front["recall@10"] - front["expected@10"])
     passing = front[(bound >= amount).cummin()]
-    best = None if passing.empty else int(passing.index[-1])
-    return (
-        None
-        if best is None or options.loc[best, "bytes"] >= min(full, options["bytes"].max())
-        else best
-    )
+    if passing.empty:
+        return None
+    best = int(passing.index[-1])
+    return best if options.loc[best, "bytes"] < min(full, options["bytes"].max()) else None
 
 
-def recalled(ranked: Places, k: int, times: int) -> NDArray[Any]:
+def recalled(ranked: Places, k: int, times: int) -> Array:
     """Share of each query's k nearest that are among the first k · times found (m,)."""
     return np.asarray((ranked[:, :k] < k * times).mean(1))

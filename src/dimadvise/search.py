@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dimadvise.coding import Deployment
+from dimadvise.files import Block
 
-Scores: TypeAlias = NDArray[np.float32]
 # Numbers of documents, in the order in which they come
 Places: TypeAlias = NDArray[np.integer[Any]]
 
@@ -28,10 +28,10 @@ class Nearest:
         """Begin without documents."""
         self._scores = np.full((queries, count), -np.inf, np.float32)
         self._places = np.full((queries, count), -1, np.int32)
-        self._waiting: list[tuple[Places, Places, Scores]] = []
+        self._waiting: list[tuple[Places, Places, Block]] = []
 
-    def add(self, scores: Scores, start: int) -> None:
-        """Scores (queries, b) of the documents with the numbers from `start` on."""
+    def add(self, scores: Block, start: int) -> None:
+        """Block (queries, b) of the documents with the numbers from `start` on."""
         if not start and scores.shape[1] >= self._scores.shape[1]:
             self._keep(
                 scores,
@@ -45,7 +45,7 @@ class Nearest:
         if sum(len(batch[0]) for batch in self._waiting) > self._scores.size // 2:
             self._merge()
 
-    def best(self) -> tuple[Places, Scores]:
+    def best(self) -> tuple[Places, Block]:
         """Numbers of the nearest so far (queries, count), best first, of equal ones the first, and
         their scores; -1 and minus infinity where none came.
         """
@@ -72,7 +72,7 @@ class Nearest:
         self._keep(np.hstack([self._scores, more]), np.hstack([self._places, where]))
         self._waiting = []
 
-    def _keep(self, scores: Scores, places: NDArray[np.int32]) -> None:
+    def _keep(self, scores: Block, places: NDArray[np.int32]) -> None:
         count = self._scores.shape[1]
         best = np.argpartition(scores, -count, axis=1)[:, -count:]
         self._scores = np.take_along_axis(scores, best, 1)
@@ -85,7 +85,7 @@ class Found:
 
     documents: int
     places: list[Places]  # (queries, count) for each way
-    scores: Scores  # (queries, count) of those that the first way found
+    scores: Block  # (queries, count) of those that the first way found
     seconds: list[float]
     """That scoring and keeping the best took for each way, all queries at once, documents decoded
     beforehand.

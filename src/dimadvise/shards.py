@@ -27,17 +27,11 @@ class Shards(Vectors):
         if not self.id_column:
             id_columns = [shard.id_column or shard.unread_ids for shard in shards]
             self.unread_ids = next(filter(None, id_columns), "")
-        self.named: Sequence[Name] = ()
-
-    def name_rows(self, ids: Sequence[Name]) -> None:
-        """Take ids (n,) that lie beside the parts, if any, in place of those of the parts."""
-        if ids:
-            self.named, self.id_column = ids, "id"
 
     def _ids(self, start: int, stop: int) -> list[Name]:
         """Those beside the parts, or those of the parts."""
         if self.named:
-            return list(self.named[start:stop])
+            return super()._ids(start, stop)
         names: list[Name] = []
         for shard, first in zip(self.parts, self.starts.tolist(), strict=False):
             low, high = max(start - first, 0), min(stop - first, shard.shape[0])

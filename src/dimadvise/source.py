@@ -72,8 +72,9 @@ class Source:
             row += len(block)
             if row >= shard.stop:
                 return
-        ended = f"{self.path} ended at row {row} of {shard.stop}"
-        raise InputError(f"{ended}: it changed while it was read")
+        raise InputError(
+            f"{self.path} ended at row {row} of {shard.stop}: it changed while it was read"
+        )
 
     def ids(self, shard: Shard) -> list[Name]:
         """What names the rows of a shard; nothing where nothing does."""

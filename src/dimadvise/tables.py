@@ -26,8 +26,10 @@ def graded(table: Table, n: int) -> Pairs:
     grades = np.array(table.numbers("score"))
     first, second = _rows(table, "row1", n), _rows(table, "row2", n)
     if len(first) and (first == second).all():
-        alike = "pairs each row with itself, whose cosine is 1 in any size"
-        raise InputError(f"{table.path} {alike}: expected pairs of two rows")
+        raise InputError(
+            f"{table.path} pairs each row with itself, whose cosine is 1 in any size: expected "
+            "pairs of two rows"
+        )
     return Pairs(first, second, grades)
 
 
@@ -94,8 +96,10 @@ def _labels(path: Path, columns: Mapping[str, str]) -> tuple[list[str], list[str
         named_by = naming(table.columns) or ("row" if "row" in table.columns else "")
         return labels, table[named_by] if named_by else []
     if path.suffix.lower() == ".npy":
-        way_out = f"np.savetxt('labels.txt', np.load('{path}'), '%s')"
-        raise InputError(f"{path}: labels are read from a table or a text, {way_out}")
+        raise InputError(
+            f"{path}: labels are read from a table or a text, np.savetxt('labels.txt', "
+            f"np.load('{path}'), '%s')"
+        )
     return [line.strip() for line in filled_lines(path)], []
 
 
@@ -125,6 +129,7 @@ def _rows(table: Table, column: str, n: int) -> Rows:
         except ValueError:
             raise InputError(f"{table.path} line {line}: {text!r} is no row number") from None
         if not 0 <= row_numbers[-1] < n:
-            row = row_numbers[-1]
-            raise InputError(f"{table.path} line {line}: row {row}: expected 0 to {n - 1}")
+            raise InputError(
+                f"{table.path} line {line}: row {row_numbers[-1]}: expected 0 to {n - 1}"
+            )
     return np.array(row_numbers, np.int64)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.transform import Moments, Transform, fit_transform_of, moments_of, most_dims
@@ -43,9 +44,9 @@ class FoldMoments:
         """
         self.vectors, self.unit = vectors, unit
         coded_rows = make_rng(seed, "coded rows").permutation(vectors.shape[0])[:CODED_ROWS]
-        place = {row: fold for row, fold in zip(rows.tolist(), folds.tolist(), strict=True)}
         self.drawn = coded_rows
-        self.fold_drawn = np.array([place.get(row, UNJUDGED) for row in coded_rows.tolist()])
+        of_judged = pd.Series(folds, rows)
+        self.fold_drawn = of_judged.reindex(coded_rows, fill_value=UNJUDGED).to_numpy()
         self.parts = {
             int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)
         }
@@ -82,6 +83,9 @@ class FoldMoments:
 class Shortened:
     """One method's maps, one for each split of the folds, at the largest size that all of them
     reach.
+
+    Their `coder` makes of rows (m, d) that a map gave the way in which rows of this size are
+    stored; without one they are as the map gives them.
     """
 
     def __init__(
@@ -91,19 +95,15 @@ class Shortened:
         splits: Iterable[Split],
         sizes: Sequence[int],
         *,
-        coder: Coder | None = None,
         seed: int = 0,
     ) -> None:
         """Fit them; of nested methods the first columns are the smaller sizes. `sizes` are those
         within reach.
-
-        A `coder` makes of rows (m, d) that a map gave the way in which rows of this size are
-        stored; without one they are as the map gives them.
         """
         by_split = {split: moments.without(split) for split in {(), *splits}}
         most = min(most_dims(method, of_split) for of_split in by_split.values())
-        self.method, self.vectors = method, moments.vectors
-        self.moments, self.coder = moments, coder
+        self.vectors, self.moments = moments.vectors, moments
+        self.coder: Coder | None = None
         self.sizes = [d for d in sizes if d <= most]
         top = max(self.sizes, default=1)
         self.maps = {

@@ -59,8 +59,10 @@ def open_vectors(path: Path, column: str = "") -> Vectors:
         )
     form = form_of(path)
     if form not in FORMS:
-        refused = f"vectors are read from {', '.join(FORMS)}, not from {form or 'such a file'!r}"
-        raise InputError(f"{path}: {refused}{_way_out(path)}")
+        raise InputError(
+            f"{path}: vectors are read from {', '.join(FORMS)}, not from "
+            f"{form or 'such a file'!r}{_way_out(path)}"
+        )
     with memory_explained(f"read {path}"):
         return FORMS[form](path, column)
 
@@ -88,8 +90,10 @@ def files_of(path: Path) -> list[Path]:
             continue
         if not file.is_file():
             reason = "a link that leads nowhere" if file.is_symlink() else "no regular file"
-            way_out = "mend it, or move it away: without it rows may be missing"
-            raise InputError(f"{file} has the name of a shard and is {reason}: {way_out}")
+            raise InputError(
+                f"{file} has the name of a shard and is {reason}: mend it, or move it away: "
+                "without it rows may be missing"
+            )
         vectors.append(file)
     return sorted(vectors, key=lambda path: (_numbered(path), path.name))
 
@@ -108,8 +112,9 @@ def _folder(path: Path, column: str) -> Vectors:
         try:
             vectors = open_vectors(file, column)
             if _names_rows(file) and 1 in vectors.shape:  # Ids as a column, or as a row
-                way_out = "expected vectors beside it"
-                raise NoMatrixError(f"{file} has the name of ids and one of each: {way_out}")
+                raise NoMatrixError(
+                    f"{file} has the name of ids and one of each: expected vectors beside it"
+                )
             shards.append((file, vectors))
         except NoMatrixError as without:
             others.append((file, without))
@@ -135,7 +140,8 @@ def _folder(path: Path, column: str) -> Vectors:
     joined = Shards([vectors for _, vectors in shards], str(path))
     joined.files = [file.name for file, _ in shards]
     id_files = [file for file, _ in others if _names_rows(file)]
-    joined.name_rows(_ids_beside(id_files, joined.shape[0]))
+    if ids := _ids_beside(id_files, joined.shape[0]):
+        joined.named, joined.id_column = ids, "id"
     if id_files and not joined.id_column:
         joined.unread_ids = joined.unread_ids or id_files[0].name
     return joined
@@ -152,8 +158,10 @@ def _refuse_mixed_numbers(shards: Sequence[tuple[Path, Vectors]]) -> None:
         kinds.setdefault(vectors.kind if is_code else "floats", (file, vectors.kind))
     if len(kinds) > 1:
         (path, first), (other, second) = list(kinds.values())[:2]
-        clash = f"{path} holds {first}, {other} {second}: as one matrix they would be of two scales"
-        raise InputError(f"{clash}; write all shards with one kind of number, or keep them apart")
+        raise InputError(
+            f"{path} holds {first}, {other} {second}: as one matrix they would be of two scales; "
+            "write all shards with one kind of number, or keep them apart"
+        )
 
 
 def _say_if_incomplete(path: Path, files: Sequence[Path]) -> None:

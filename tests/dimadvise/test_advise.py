@@ -15,7 +15,8 @@ from dimadvise.candidates import Candidate, most_kept, smallest, why_none
 from dimadvise.coding import Deployment
 from dimadvise.deploy import read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
-from dimadvise.inputs import from_encoder, from_matrix
+from dimadvise.inputs import case_of, from_encoder
+from dimadvise.request import Request
 from dimadvise.transform import TURNED, Transform, fit_transform_of, moments_of, unchanged
 from dimadvise.unseen import FoldMoments, Shortened
 from dimadvise.vectors import in_memory
@@ -83,8 +84,8 @@ def test_queries_and_documents_of_files_are_told_apart(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     lines = [f"{query}\t{59 - query}\t1" for query in range(40)]
     (tmp_path / "qrels.tsv").write_text("\n".join(["query\tdocument\trelevance", *lines]) + "\n")
-    turned = in_memory(3 * X[::-1][:40])  # The first query is the last document
-    case = from_matrix(in_memory(X), queries=turned, qrels=tmp_path / "qrels.tsv")
+    turned = 3 * X[::-1][:40]  # The first query is the last document
+    case = case_of(Request(qrels=tmp_path / "qrels.tsv"), X, turned)
     assert case.evidence.queries.tolist() == list(range(60, 100))
     assert scores(case.evidence, case.versions[None]) == 1
 
@@ -361,10 +362,10 @@ def test_queries_are_fitted_by_no_map():
 
 def test_an_encoder_brings_the_evidence_of_its_texts():
     encoder = SimpleNamespace(encode=lambda texts, progress: np.zeros((len(texts), 2), np.float32))
-    case = from_encoder(encoder, "stsb", source="microworld")
+    case = from_encoder(encoder, Request(texts="stsb", source="microworld"))
     judged = data.load("stsb", split="test", source="microworld")
     assert isinstance(case.evidence, Pairs) and case.versions[None].shape == (2 * len(judged), 2)
-    case = from_encoder(encoder, "hotpotqa", source="microworld")
+    case = from_encoder(encoder, Request(texts="hotpotqa", source="microworld"))
     assert (
         isinstance(case.evidence, Search)
         and len(case.evidence.unfitted) == len(case.evidence.queries) > 0
@@ -534,7 +535,8 @@ def test_codes_are_judged_as_they_are_stored_by_ranges_of_rows_that_are_not_judg
         ways.append(fitted(unchanged(Y.shape[1]), "cosine", "int8", Y))
         return ways[-1]
 
-    shortened = Shortened("pca", moments, [split], [8, 4], coder=coder)
+    shortened = Shortened("pca", moments, [split], [8, 4])
+    shortened.coder = coder
     rows = np.arange(20)
     plain = shortened(rows, split)
     for size, stored in zip((8, 4), shortened.at_sizes(rows, split), strict=True):

@@ -19,7 +19,8 @@ from dimadvise.bounds import (
     spearman_influence,
     unchanged_bounds,
 )
-from dimadvise.evidence import Classes, Pairs, _mean_bounds
+from dimadvise.evidence import Classes, Pairs
+from dimadvise.folds import Folds
 from dimadvise.measured import (
     ASSET,
     CALIBRATED,
@@ -102,7 +103,9 @@ def test_items_that_do_not_change_prove_no_more_than_their_number():
     unchanged[1, 0] = 0  # Clopper and Pearson's bound of one in 500
     most = binomtest(1, 500).proportion_ci(0.9).high
     assert unchanged_bounds(unchanged, confidence=0.95)[1] == pytest.approx(1 - most)
-    _, repeated = _mean_bounds(np.ones((2, 500)), np.arange(500) // 10, 0.975)
+    rows = np.arange(500)
+    classes, folds = Classes(rows, rows.astype(str)), Folds(rows, rows % 5, rows // 10)
+    _, repeated = classes.bounds(np.ones((2, 500)), folds, confidence=0.975)
     assert repeated.low[1] == pytest.approx(1 - 3.6 / 50, abs=2e-3), "fifty texts, ten times each"
 
 
