@@ -131,8 +131,8 @@ def advise(
     samples = {layer: _checked(vectors, seen, unit) for layer, vectors in layers.items()}
     judged = fit_and_judge(layers, evidence, wanted, unit=unit)
     candidates = _expected(judged.candidates, samples, wanted.seed)
-    if wanted.store:  # The full size is judged whatever a store holds
-        candidates = [c for c in candidates if holds(wanted.store, c.dim, c.level)]
+    # The full size is judged whatever a store holds
+    candidates = [c for c in candidates if holds(wanted.store, c.dim, c.level)]
     retain = TARGETS["retain"] if wanted.retain is None else wanted.retain
     answer = smallest(candidates, full, last, retain, labelled=evidence is not None)
     if wanted.bytes is not None:

@@ -35,14 +35,7 @@ def answered(case: Case, started: float) -> Advice:
         started: when, by `time.perf_counter`.
     """
     request, (criterion, _) = case.request, case.target
-    if request.store:
-        check_store(request.store, case.similarity, request.levels)
-    if case.evidence is not None and not case.classifies and case.similarity != "cosine":
-        raise InputError(
-            f"similarity is {case.similarity}: {case.evidence.metric} is judged by cosines alone, "
-            "which tell nothing of lengths; leave --similarity out if all rows have one length, or "
-            "else what judges, and recall is measured by it"
-        )
+    _check_similarity(case)
     labelled = None
     if case.evidence is not None or criterion == "retain":
         labelled = _judged(case)
@@ -94,6 +87,18 @@ def answered(case: Case, started: float) -> Advice:
     note = _note(case, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
     pasted = paste(request.store, deployment, str(request.output)) if request.store else ""
     return Advice(findings, deployment, note, pasted)
+
+
+def _check_similarity(case: Case) -> None:
+    """Refuse a similarity that the store has no word for, or that the labels do not judge."""
+    if case.request.store:
+        check_store(case.request.store, case.similarity, case.request.levels)
+    if case.evidence is not None and not case.classifies and case.similarity != "cosine":
+        raise InputError(
+            f"similarity is {case.similarity}: {case.evidence.metric} is judged by cosines alone, "
+            "which tell nothing of lengths; leave --similarity out if all rows have one length, or "
+            "else what judges, and recall is measured by it"
+        )
 
 
 def _unsure(case: Case, surveyed: Survey, rows: int) -> Iterator[str]:

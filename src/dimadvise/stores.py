@@ -41,8 +41,10 @@ def check_store(store: str, similarity: str, levels: Sequence[str] = ()) -> None
         raise InputError(f"{store} does not rank by {similarity}: expected {', '.join(metrics)}")
 
 
-def holds(store: str, dim: int, level: str) -> bool:
-    """Whether a store indexes so many numbers of a level."""
+def holds(store: str | None, dim: int, level: str) -> bool:
+    """Whether a store, if there is one, indexes so many numbers of a level."""
+    if not store:
+        return True
     kind = PRODUCT if level.startswith(PRODUCT) else level
     record = STORES[store]
     is_whole = level != "binary" or dim % record["whole"] == 0

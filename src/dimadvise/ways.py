@@ -118,9 +118,7 @@ class Ways:
         truth.
         """
         return [
-            way
-            for way in dict.fromkeys(ways)
-            if way == self.full or not self.store or holds(self.store, *way[1:])
+            way for way in dict.fromkeys(ways) if way == self.full or holds(self.store, *way[1:])
         ]
 
     def _suits(self, method: str, level: str) -> bool:

@@ -2,13 +2,16 @@
 sentence-transformers loads, with a reducer behind the network if one is given.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.terminal import complain, say
 from repro.types import InputError
+
+if TYPE_CHECKING:
+    from repro.models import SentenceEncoder
 
 
 def export(
@@ -40,9 +43,7 @@ def export(
             case.
     """
     from dimadvise.deploy import read_linear, read_note
-    from repro.models import SentenceEncoder
     from repro.models.exported import export_folder, refuse_full
-    from repro.runs.encoders import as_it_is
 
     refuse_full(output)
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
@@ -53,14 +54,7 @@ def export(
     if final_norm is not None and "encoder" in note:
         fitted_on = "the reducer was fitted on the encoder as it is"
         raise InputError(f"--final-norm {final_norm}: {fitted_on}; leave it out")
-    seen: dict[str, Any] = {"pooling": pooling, "final_norm": final_norm}
-    load: Callable[[], SentenceEncoder] = partial(
-        SentenceEncoder.load, name, prompt=note.get("prompt"), **seen
-    )
-    if reducer is not None:
-        load = as_it_is(name, load)
-        check_fitted_on(name, note, reducer)
-    network = load()
+    network = _loaded(name, note, reducer, pooling=pooling, final_norm=final_norm)
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
         layer = fitted_layer(network, note, layer)
@@ -74,6 +68,24 @@ def export(
     layers = f"{network.n_layers} layers, {megabytes:.1f} MB"
     say(f"{output}: {layers}; SentenceTransformer({str(output)!r}) loads it")
     return 0
+
+
+def _loaded(
+    name: str,
+    note: Mapping[str, Any],
+    reducer: Path | None,
+    **seen: Any,
+) -> "SentenceEncoder":
+    """An encoder, which is the one that a reducer was fitted on, if there is one."""
+    from repro.models import SentenceEncoder
+    from repro.runs.encoders import as_it_is
+
+    load = partial(SentenceEncoder.load, name, prompt=note.get("prompt"), **seen)
+    if reducer is None:
+        return load()
+    load_unchanged = as_it_is(name, load)
+    check_fitted_on(name, note, reducer)
+    return load_unchanged()
 
 
 def check_fitted_on(name: str, note: Mapping[str, Any], reducer: Path) -> None:
