@@ -194,6 +194,14 @@ QUOTED = {
             cell("ese_table1", backbone=E5, method="RAW + NLI − RAW", **LAST),
         ),
         (
+            "on nine times as many pairs, it gains {} there ({} to {})",
+            lead("ese_table1_longer", "ESE − RAW", 384, dataset="<Avg."),
+        ),
+        (
+            "it differs by {} ({} to {}) from the same pairs",
+            lead("ese_table1_longer", "ESE − RAW + NLI", 384, layer=6),
+        ),
+        (
             "costs it nothing there ({}, {} to {})",
             cell("ese_table1", backbone=E5, method="ESE − RAW + NLI", **LAST),
         ),

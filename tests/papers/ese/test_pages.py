@@ -15,11 +15,15 @@ from repro import data
 from repro.data import samples
 from repro.data.sampling import take
 from repro.evaluation import answer_in_context, retrieval_scores
+from repro.evaluation.of_rows import estimate
 from repro.evaluation.search import top_documents
 from repro.losses import compress_target
 from repro.methods import AVERAGE, ESE, MRL, RAW
+from repro.papers.ese import reading
 from repro.papers.ese.differences import difference_table, rank_table
 from repro.papers.ese.lines import compression_size, line_config, sizes
+from repro.paths import project_root
+from repro.results import recorded_rows
 from repro.rows import make_rows
 from repro.sets import Retrieval
 from repro.settings import AngleConfig, TrainConfig
@@ -120,6 +124,33 @@ def test_the_t_test_says_what_its_unit_is():
         ("sets", "2", "too few", "–"),
     ]
     assert t_tests(rows[rows["method"] == RAW]).empty
+
+
+def test_the_page_says_of_all_pairs_what_the_recorded_rows_say():
+    text = " ".join((project_root() / "notebooks" / "ese_table1_sts.md").read_text().split())
+    few, all_pairs = (
+        reading.at_places(recorded_rows(experiment), "spearman_lead").query(
+            "backbone == 'all-MiniLM-L6-v2'"
+        )
+        for experiment in ("ese_table1", "ese_table1_longer")
+    )
+
+    def lead(rows, method, place):
+        e = estimate(reading.only(rows, method=method, place=place))
+        return [f"{abs(number):.1f}" for number in (e.value, e.low, e.high)]
+
+    below, before = (lead(rows, "ESE − RAW", "≺ Avg.")[0] for rows in (all_pairs, few))
+    assert f"all-MiniLM-L6-v2 there by {below} points instead of {before}." in text
+    costs = [
+        "{} ({} to {})".format(value, *sorted(ends))
+        for value, *ends in (
+            lead(all_pairs, method, "last layer") for method in ("RAW + NLI − RAW", "ESE − RAW")
+        )
+    ]
+    of_control, of_ese = costs
+    assert f"{of_control.replace(' (', ' points (')} and ESE {of_ese}." in text
+    *_, most = lead(all_pairs, "ESE − RAW + NLI", "last layer")
+    assert f"is sure within {most} points" in text
 
 
 def test_tables_of_differences_and_ranks():
