@@ -17,7 +17,7 @@ from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.stats import Resampled
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE
-from repro.papers.sbertlp import at_hand, claims, mapping, tables
+from repro.papers.sbertlp import at_hand, claims, mapping, tables, terms
 from repro.papers.sbertlp.at_hand import FOREIGN_ROWS, kept, load_tasks, sentences
 from repro.papers.sbertlp.mapping import map_texts, over_own_system
 from repro.reducers import SBERTLP
@@ -126,7 +126,7 @@ def test_dims_of_which_a_mapping_has_none_are_refused(tasks, system):
 
 
 def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
-    names, settings = ["sts12", "stsb", "sickr"], claims.STS_SETTINGS
+    names, settings = ["sts12", "stsb", "sickr"], terms.STS_SETTINGS
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS}
     lines, chosen = on_its_page("sbertlp_table1_sts", system, "place_pairs", **given)
     assert [line.setting for line in lines] == ["", *settings]
@@ -193,14 +193,14 @@ def test_table2_rows_with_and_without_the_own_vote(tasks, system):
     assert (own["accuracy_self"] > own["accuracy"]).all() and (
         own["accuracy_self"] >= nearest
     ).all()
-    honest = chosen[chosen["setting"] == claims.SETTINGS[0]]
+    honest = chosen[chosen["setting"] == terms.SETTINGS[0]]
     assert set(zip(honest["neighbours"], honest["dims"], strict=True)) == {(5, 8)}
     scored = rows[rows["metric"] == "accuracy"].pivot(
         index="dataset",
         columns="setting",
         values="value",
     )
-    assert (scored[claims.SETTINGS[1]] >= scored[claims.SETTINGS[0]]).all()
+    assert (scored[terms.SETTINGS[1]] >= scored[terms.SETTINGS[0]]).all()
     assert set(rows.loc[rows["method"] == "majority class", "metric"]) == {"accuracy"}
 
 
@@ -230,10 +230,10 @@ def test_clusters_have_paired_leads():
     at = rows[~rows["metric"].str.endswith("_lead")].set_index(["setting", "metric"])["value"]
     nmi = [cluster_scores(own.table[judged.texts], judged.labels, seed=s)["nmi"] for s in (0, 1)]
     assert at["", "nmi"] == pytest.approx(np.mean(nmi))
-    lead = rows[(rows["metric"] == "nmi_lead") & (rows["setting"] == claims.SETTINGS[0])].iloc[0]
-    assert lead["value"] == pytest.approx(at[claims.SETTINGS[0], "nmi"] - at["", "nmi"])
+    lead = rows[(rows["metric"] == "nmi_lead") & (rows["setting"] == terms.SETTINGS[0])].iloc[0]
+    assert lead["value"] == pytest.approx(at[terms.SETTINGS[0], "nmi"] - at["", "nmi"])
     assert lead["ci_low"] <= lead["value"] <= lead["ci_high"]
-    assert lead["dim"] == chosen.loc[chosen["setting"] == claims.SETTINGS[0], "dims"].item()
+    assert lead["dim"] == chosen.loc[chosen["setting"] == terms.SETTINGS[0], "dims"].item()
 
 
 def test_turned_counts_equal_a_loop(tasks):
@@ -274,13 +274,13 @@ def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
     rows = make_rows(swept, **SHARED)
     found = page["by_neighbours"](rows)
     cells = found.dropna(subset=["neighbours"])
-    told = rows[rows["metric"].isin(claims.STATISTICS)]["value"].notna().sum()
+    told = rows[rows["metric"].isin(terms.STATISTICS)]["value"].notna().sum()
     assert (len(cells), found["neighbours"].isna().sum(), told) == (2 * 2 * 4, 2, 2 * 2 * 2)
     lead = rows[rows["metric"].str.endswith("_lead")].set_index(["dataset", "method"])["value"]
     best = cells[cells["dataset"] == "cr"].set_index(["neighbours", "dim"])["value"]
     k, d = best.idxmax()
     assert lead["cr", "grid − worst"] == pytest.approx(best.max() - best.xs(d, level="dim").min())
-    assert lead["cr", claims.RANGE] == pytest.approx(
+    assert lead["cr", terms.RANGE] == pytest.approx(
         best.loc[k][[16, 32, 40]].max() - best.loc[k][2]
     )
 
@@ -292,8 +292,8 @@ def test_the_number_that_dev_picks_is_held_on_test_against_what_the_statistics_f
     assert "dev" in tasks["stsb"] and "dev" not in tasks["cr"]
     rows = [row for name in ("stsb", "cr") for row in page["sweep_rows"](system, name, tasks[name])]
     rows = make_rows(rows, **{**SHARED, "data_source": "local"})
-    picked = rows[rows["method"].str.startswith(f"{claims.ON_DEV} − ")]
-    assert set(picked["method"]) == {f"{claims.ON_DEV} − {name}" for name in claims.STATISTICS}
+    picked = rows[rows["method"].str.startswith(f"{terms.ON_DEV} − ")]
+    assert set(picked["method"]) == {f"{terms.ON_DEV} − {name}" for name in terms.STATISTICS}
     assert set(picked["dataset"]) == {"stsb"} and picked["ci_low"].notna().all()
     at = rows[(rows["dataset"] == "stsb") & (rows["metric"] == "spearman")]
     at = at[at["dim"] == picked["dim"].iloc[0]].set_index("setting")["value"]

@@ -7,7 +7,7 @@ import pytest
 from made_rows import ABSENT, FAILS, HOLDS, LESS, UNSURE, around, verdicts_of
 from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, tables
-from repro.papers.sbertlp.claims import HONEST, SUITES, USE, flow, printed_leads
+from repro.papers.sbertlp.terms import HONEST, SUITES, USE, flow, printed_leads
 from repro.rows import make_rows
 
 

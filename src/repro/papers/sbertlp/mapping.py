@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from repro.models.packing import merge_equal
-from repro.papers.sbertlp.claims import lp
+from repro.papers.sbertlp.terms import lp
 from repro.reducers import neighbour_sweep
 from repro.runs.lines import Line, TextTable
 from repro.types import Array, InputError

@@ -20,7 +20,7 @@ from repro.evaluation.of_rows import over_runs
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
-from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
+from repro.papers.sbertlp.terms import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
 from repro.report.kinds import DATASETS, paper_values, side_by_side, title_of
 from repro.report.tables import Shown, names, wide
