@@ -144,11 +144,16 @@ def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
 
 @lru_cache(maxsize=512)
 def quantiles_of_t(freedom: float) -> Floats:
-    """Those of Student's t at all `CHANCES`: they take longer than all else, and the same cells
-    have several statistics.
+    """Quantiles of Student's t at all `CHANCES` (DRAWS,). They take longer than all else, and
+    several statistics of the same cells need the same ones.
     """
     lower_half = stdtrit(freedom, CHANCES[: DRAWS // 2])
     return np.concatenate([lower_half, -lower_half[::-1]])
+
+
+def orders(rng: np.random.Generator, columns: int) -> NDArray[np.intp]:
+    """Numbers of all `CHANCES` (DRAWS, 1, columns), every column in an order of its own."""
+    return rng.permuted(np.tile(np.arange(DRAWS)[:, None, None], (1, 1, columns)), axis=0)
 
 
 def of_parts(
@@ -173,12 +178,6 @@ def of_parts(
     item_errors = np.array([e.item_error for e in parts])  # (C,)
     rng = make_rng(0, "cells move")
 
-    def orders(columns: int) -> NDArray[np.intp]:
-        """Every column holds the numbers of the same chances (DRAWS, 1, columns), in an order of
-        its own.
-        """
-        return rng.permuted(np.tile(np.arange(DRAWS)[:, None, None], (1, 1, columns)), axis=0)
-
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
     spread = [
         error_of_mean(float(sd), len(table), float(item))
@@ -190,9 +189,9 @@ def of_parts(
     of_seeds = np.column_stack([quantiles_of_t(float(number)) for number in freedoms])
     items, ends = [], []
     for cells in (table.shape[1], 1):
-        order = orders(cells)
+        order = orders(rng, cells)
         seeds_move = of_seeds[order, np.arange(len(freedoms))]
-        items_move = of_items[order if same_items else orders(table.shape[1])] * item_errors
+        items_move = of_items[order if same_items else orders(rng, table.shape[1])] * item_errors
         if same_items:
             both_move = seeds_move * errors
         else:
