@@ -198,7 +198,7 @@ QUOTED = {
             lead("ese_table1_longer", "ESE − RAW", 384, dataset="<Avg."),
         ),
         (
-            "it differs by {} ({} to {}) from the same pairs",
+            "ESE differs by {} ({} to {}) from the same pairs",
             lead("ese_table1_longer", "ESE − RAW + NLI", 384, layer=6),
         ),
         (

@@ -126,7 +126,7 @@ def test_the_t_test_says_what_its_unit_is():
     assert t_tests(rows[rows["method"] == RAW]).empty
 
 
-def test_the_page_says_of_all_pairs_what_the_recorded_rows_say():
+def test_the_page_says_of_the_longer_training_what_its_rows_say():
     text = " ".join((project_root() / "notebooks" / "ese_table1_sts.md").read_text().split())
     few, all_pairs = (
         reading.at_places(recorded_rows(experiment), "spearman_lead").query(

@@ -13,6 +13,7 @@ from repro.evaluation.of_rows import estimate
 from repro.evaluation.power import FEWEST_SEEDS
 from repro.methods import (
     AVERAGE,
+    CONTROL,
     ESE,
     ESE_DEFAULT,
     ESE_PRINTED,
@@ -22,6 +23,7 @@ from repro.methods import (
     SHALLOW_AVERAGE,
 )
 from repro.report.kinds import paper_values
+from repro.results import recorded_rows
 
 RIVALS = (RAW, MRL)  # What the paper compares ESE with; the control is ours
 PRINTED_BACKBONE = "bge-base-en-v1.5"
@@ -95,6 +97,19 @@ def at_places(
         for place, dataset in PLACES.items():
             frames.append(only(score_rows, dataset=dataset).assign(place=place))
     return pd.concat(frames, ignore_index=True)
+
+
+def leads_by_pairs(rows: pd.DataFrame, backbone: str) -> pd.DataFrame:
+    """The leads of ESE and of the control over RAW, and of ESE over the control, of a network on
+    few pairs and on all.
+
+    The lines trained on all pairs have rows of their own, which judge nothing.
+    """
+    both = pd.concat([rows, recorded_rows("ese_table1_longer")])
+    leads = at_places(both[both["backbone"] == backbone], "spearman_lead")
+    compared = [f"{ESE} − {RAW}", f"{ESE} − {CONTROL}", f"{CONTROL} − {RAW}"]
+    leads = leads[leads["method"].isin(compared)].sort_values(["method", "n_train"])
+    return leads.assign(variant=leads["method"] + leads["n_train"].map(", {:,} pairs".format))
 
 
 def difference(cell: pd.DataFrame) -> str:
