@@ -11,12 +11,13 @@ import pytest
 from filelock import FileLock, SoftFileLock
 from safetensors import SafetensorError
 
-from repro import manifests
+from repro import manifests, store_mending
 from repro.digests import digest
 from repro.manifests import MANIFEST, copy_folder, is_sealed, sealed, sha256, sha256_of_large
 from repro.seeding import derive_seed
 from repro.store import CLOCK, STATE, Store
 from repro.store_layout import MARKER
+from repro.store_mending import artefacts, is_abandoned, is_proven, partials
 from repro.types import InputError
 from repro.verbs_doctor import examine
 
@@ -52,7 +53,7 @@ def test_made_once_then_found(store, repro_home, monkeypatch):
         {"dim": 8},
         {"file.txt", os.path.join("deep", "other.bin")},
     )
-    assert list(store.artefacts()) == [first.folder] and store.partials() == []
+    assert list(artefacts(store)) == [first.folder] and partials(store) == []
     for kind, key in (("things", "abc"), ("work", KEY), ("Things", KEY), ("things", f"../{KEY}")):
         with pytest.raises(InputError, match="is no name of an artefact"):
             store.folder(kind, key)
@@ -66,7 +67,7 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
 
     with pytest.raises(RuntimeError, match="no"):
         store.get_or_make("things", KEY, fail)
-    assert list(store.artefacts()) == store.partials() == []
+    assert list(artefacts(store)) == partials(store) == []
 
     def go_on(target, work):
         (target / "file.txt").write_text("after " + (work / STATE).read_text())
@@ -188,7 +189,7 @@ def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
     assert not again.hit and (again.folder / "file.txt").read_text() == "hello"
     assert fault in caplog.text and "making it anew" in caplog.text
     assert moved_names(store) == [f"things-{KEY}"]
-    assert list(store.artefacts()) == [again.folder]
+    assert list(artefacts(store)) == [again.folder]
 
 
 def test_a_value_is_never_read_from_a_file_that_was_put_beside_it(store):
@@ -196,7 +197,7 @@ def test_a_value_is_never_read_from_a_file_that_was_put_beside_it(store):
         return store.remember("things", {"n": 1}, lambda: np.arange(3), code="repro.types").tolist()
 
     assert value() == [0, 1, 2]
-    (folder,) = store.artefacts()
+    (folder,) = artefacts(store)
     put(folder, ".DS_Store", "NOTES.md", "deep/value.npy")
     (folder / "value.json").write_text('"another"')
     (folder / "deep" / "link").symlink_to(folder)
@@ -251,13 +252,12 @@ def test_the_doctor_moves_no_artefact_that_another_process_is_mending(store, mon
     with FileLock(store.home / "things" / f"{KEY}.lock"):
         (line,) = (line for line, fault in examine(repair=True) if fault)
         assert line.endswith("left alone, for another process makes it anew") and folder.exists()
-    is_proven = Store.is_proven
 
-    def mended_meanwhile(store, folder):
-        assert is_proven(store, folder)
+    def mended_meanwhile(folder):
+        assert is_proven(folder)
         return bool(store.get_or_make("things", KEY, hello))
 
-    monkeypatch.setattr(Store, "is_proven", mended_meanwhile)
+    monkeypatch.setattr(store_mending, "is_proven", mended_meanwhile)
     assert list(examine(repair=True))
     assert store.fault(folder) is None, "what was made anew in the meantime stays"
 
@@ -270,7 +270,7 @@ def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store,
     state = store.home / "work" / f"encoders-{KEY}" / STATE
     alive, dead = (half_written(state, pid) for pid in (os.getppid(), DEAD))
     table = half_written(store.home / "data" / "stsb" / "main-test.parquet", DEAD)
-    assert store.partials() == sorted([partial, elsewhere, dead, alive, table])
+    assert partials(store) == sorted([partial, elsewhere, dead, alive, table])
     with FileLock(store.home / "encoders" / f"{OTHER}.lock"):
         assert list(examine(repair=True))
         assert partial.exists() and elsewhere.exists() and alive.exists()
@@ -306,7 +306,7 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
         store.get_or_make("things", KEY, fill)
     assert store.get_or_make("things", OTHER, hello).hit
     assert (store.home / "work" / f"things-{KEY}" / STATE).read_text() == "step 3"
-    assert list(store.artefacts()) == [kept.folder] and store.partials() == []
+    assert list(artefacts(store)) == [kept.folder] and partials(store) == []
 
 
 # A folder of one's own, in which other things may lie
@@ -368,7 +368,7 @@ def test_an_empty_folder_and_a_store_from_before_the_marker_become_stores(store,
     put(store.home, f"damaged/things-{OTHER}-1234567/file")
     half_written(store.home / "things" / OTHER, DEAD, folder=True)
     half_written(store.home / MARKER, os.getppid())  # By a process that adopts it too
-    assert store.refusal() == "" and list(store.artefacts()) == [first.folder]
+    assert store.refusal() == "" and list(artefacts(store)) == [first.folder]
     assert store.get_or_make("things", KEY, hello).hit
     assert not (store.home / MARKER).exists(), "reading marks nothing"
     store.get_or_make("things", OTHER, hello)
@@ -467,8 +467,8 @@ def test_a_store_works_where_the_file_system_keeps_no_locks(number, store, no_fl
     assert not store.get_or_make("things", KEY, make).hit and not lock.exists()
     half = half_written(store.home / "things" / KEY, DEAD, folder=True)
     with SoftFileLock(lock):
-        assert not store.abandoned(half)
-    assert store.abandoned(half)
+        assert not is_abandoned(store, half)
+    assert is_abandoned(store, half)
 
 
 def test_large_files_are_read_again_only_after_they_changed(tmp_path, monkeypatch):
@@ -501,7 +501,7 @@ def test_an_array_whose_last_bytes_found_no_room_is_not_kept(
     for lacking in (1, 200):
         with no_room_above(header + whole.nbytes - lacking), pytest.raises(OSError):
             store.remember("things", {"rows": rows}, lambda: value, code="repro.types")
-        assert [*store.artefacts(), *store.partials()] == []
+        assert [*artefacts(store), *partials(store)] == []
     found = store.remember("things", {"rows": rows}, lambda: value, code="repro.types")
     assert np.array_equal(found["x"] if of_several else found, whole)
 
@@ -511,4 +511,4 @@ def test_nothing_is_left_where_not_even_the_clock_finds_room(tmp_path, no_room_a
     store.claim()
     with no_room_above(0), pytest.raises(OSError):
         store.remember("things", {"n": 1}, lambda: 1, code="repro.types")
-    assert store.partials() == []
+    assert partials(store) == []

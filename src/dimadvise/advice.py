@@ -122,8 +122,7 @@ def advise(
         InputError: for values out of range, embeddings that nothing can be told from, and evidence
             whose score at full size may be zero (`NoShareError`).
     """
-    if unit is None:
-        unit = evidence is None or not evidence.sees_lengths
+    unit = (evidence is None or not evidence.sees_lengths) if unit is None else unit
     layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]

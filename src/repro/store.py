@@ -27,12 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
-from filelock import Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
-from repro.locks import locked, soft_lock
+from repro.locks import locked
 from repro.manifests import is_sealed, read_manifest, sha256, write_manifest
 from repro.paths import is_file, is_folder
 from repro.reading import read_json
@@ -43,7 +41,6 @@ from repro.store_layout import (
     KIND,
     MARKED,
     MARKER,
-    SCRATCH,
     WORK,
     halves,
     is_manifest_of,
@@ -53,7 +50,6 @@ from repro.store_layout import (
     is_snapshots,
     key_of_half,
     lock_of,
-    may_be_ours,
     unfinished,
 )
 from repro.types import InputError
@@ -256,83 +252,6 @@ class Store:
             if sha256(folder / name) != expected:
                 return f"{name} has changed since it was written"
         return None
-
-    def fault_found(self, folder: Path) -> str | None:
-        """The same, where an artefact that cannot be read is faulty too."""
-        try:
-            return self.fault(folder)
-        except OSError as error:
-            return f"cannot be read ({error.strerror})"
-
-    def artefacts(self) -> Iterator[Path]:
-        """All finished artefacts; a folder whose manifest speaks of something else is none."""
-        for kind in self._kinds():
-            for folder in sorted(kind.iterdir()):
-                if KEY.fullmatch(folder.name) and is_folder(folder) and may_be_ours(folder):
-                    yield folder
-
-    def partials(self) -> list[Path]:
-        """What killed runs left: half-made artefacts and half-written files.
-
-        A resumable state is not among them.
-        """
-        if self.refusal():
-            return []
-        left = [half for kind in self._kinds() for half in halves(kind)]
-        for place in (self.home / WORK, self.home / DATA):
-            for folder in place.iterdir() if is_folder(place) else ():
-                if is_folder(folder):
-                    left += unfinished(folder)
-        return sorted(left)
-
-    def _kinds(self) -> list[Path]:
-        """The folders of artefacts, in a store."""
-        if self.refusal() or not self.home.is_dir():
-            return []
-        kinds = []
-        for place in sorted(self.home.iterdir()):
-            is_reserved = place.name in (DATA, DAMAGED, WORK)
-            if KIND.fullmatch(place.name) and is_folder(place) and not is_reserved:
-                kinds.append(place)
-        return kinds
-
-    def abandoned(self, partial: Path) -> bool:
-        """Whether nobody writes it any more: its process is gone, and its lock is free.
-
-        The lock tells of a process on another machine.
-        """
-        owner = owner_of(partial)
-        if owner is None:
-            return False
-        scratch = SCRATCH.fullmatch(partial.parent.name)
-        if key := key_of_half(partial):
-            final, is_dead = partial.with_name(key), not psutil.pid_exists(owner.pid)
-        else:
-            final = self.home.joinpath(*scratch.groups()) if scratch else partial
-            is_dead = owner.is_dead
-        lock = lock_of(final)
-        if not is_dead or not (lock.exists() or soft_lock(lock).exists()):
-            return is_dead
-        with suppress(Timeout), locked(lock, timeout=0):
-            return True
-        return False
-
-    def is_proven(self, folder: Path) -> bool:
-        """Whether the manifest of a faulty artefact still says that a store wrote it."""
-        try:
-            return {"kind", "key", "files", "seal"} <= read_manifest(folder).keys()
-        except (InputError, OSError):
-            return False
-
-    def repair(self, folder: Path) -> bool:
-        """Move an artefact to `damaged/` if it is damaged still, and no other process holds its
-        lock; whether it was moved.
-        """
-        with suppress(Timeout), locked(lock_of(folder), timeout=0):
-            if folder.exists() and (fault := self.fault_found(folder)):
-                self.set_aside(folder, fault)
-                return True
-        return False
 
     def set_aside(self, folder: Path, fault: str) -> None:
         """Move a damaged artefact to `damaged/`, so that the next use makes it anew."""

@@ -50,6 +50,7 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
 
 def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
     """The findings in the store; repairing moves what is faulty or left over to `damaged/`."""
+    from repro import store_mending
     from repro.store import Store
     from repro.store_layout import DAMAGED
 
@@ -59,22 +60,22 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
         return
     existing = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
     yield f"store: {store.home} ({shutil.disk_usage(existing).free / 1e9:.1f} GB free)", False
-    artefacts = list(store.artefacts())
+    artefacts = list(store_mending.artefacts(store))
     for artefact in artefacts:
-        fault = store.fault_found(artefact)
+        fault = store_mending.fault_of(store, artefact)
         if not fault:
             continue
-        if not store.is_proven(artefact):
+        if not store_mending.is_proven(artefact):
             outcome = "left alone, for its manifest does not say that it is ours: move it away"
         elif repair:
             in_use = "left alone, for another process makes it anew"
-            outcome = "moved aside" if store.repair(artefact) else in_use
+            outcome = "moved aside" if store_mending.repair(store, artefact) else in_use
         else:
             outcome = "`repro doctor --repair` moves it aside"
         yield f"{artefact}: {fault}; {outcome}", True
     yield f"{len(artefacts)} artefacts examined", False
-    for partial in store.partials():
-        if store.abandoned(partial):  # Else it is still being written
+    for partial in store_mending.partials(store):
+        if store_mending.is_abandoned(store, partial):  # Else it is still being written
             outcome = f"; moved to {store.move_partial(partial)}" if repair else ""
             yield f"{partial}: left by a killed run{outcome}", True
     moved = [path for path in (store.home / DAMAGED).rglob("*") if path.is_file()]

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from repro.store import Store
+from repro.store_mending import artefacts
 from repro.types import InputError
 from rivals import generator as writing
 from rivals.generator import TOKEN_BUDGET, back_translate, load_generator, load_translator
@@ -105,7 +106,7 @@ def test_back_translation_is_one_after_the_other_and_kept_by_weights(
     middle = load_translator(there, device="cpu").translate(TEXTS, max_tokens=16)
     assert found == load_translator(back, device="cpu").translate(middle, max_tokens=16)
     assert found[0] == found[4]
-    assert len(list(store.artefacts())) == 3, "five distinct texts, two to an entry"
+    assert len(list(artefacts(store))) == 3, "five distinct texts, two to an entry"
     other = shutil.copytree(back, tmp_path / "other")
     weights = load_file(other / "model.safetensors")
     weights["shared.weight"] = weights["shared.weight"].flip(0)
