@@ -51,21 +51,9 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
         _claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id])
         for claim in card.itertuples()
     ]
-    outcomes = [
-        o
-        for o in OUTCOMES
-        if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED
-    ]
-    on_generated = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
-    side = (
-        np.sign(on_generated["paper"] - on_generated["null"])
-        .replace(0, nan)
-        .fillna(on_generated["direction"].astype(float))
-    )
-    moved = on_generated["verdict"].map({"up": 1, "down": -1, "unclear": 0}).astype(float)
-    lean = (moved * side.astype(float)).map(LEANS).value_counts()
-    built = ", ".join(f"{words} {n}" for words, n in lean.items())
-    built = built and f"This build, generated text: {built}."
+    words = {*verdicts["verdict"], *card["recorded"]} - {*ON_GENERATED}
+    outcomes = [outcome for outcome in OUTCOMES if outcome in words]
+    built = _leanings(verdicts[verdicts["verdict"].isin(ON_GENERATED)])
     legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in outcomes)
     html = "".join(line.html for line in lines)
     html += f'<p class="built">{HOW_TO_READ}</p><p class="built">{built}</p>'
@@ -78,24 +66,71 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     return Shown(f'<div class="claims">{html}</div>', "\n".join(plain))
 
 
+def _leanings(on_generated: pd.DataFrame) -> str:
+    """How many measurements on generated text lie to the claimed side; empty if there are none."""
+    claimed = (
+        np.sign(on_generated["paper"] - on_generated["null"])
+        .replace(0, nan)
+        .fillna(on_generated["direction"].astype(float))
+        .astype(float)
+    )
+    moved = on_generated["verdict"].map({"up": 1, "down": -1, "unclear": 0}).astype(float)
+    counts = (moved * claimed).map(LEANS).value_counts()
+    told = ", ".join(f"{words} {n}" for words, n in counts.items())
+    return f"This build, generated text: {told}." if told else ""
+
+
 def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
     """One claim, with what was measured of it."""
-    recorded = parts[parts["kind"] == "recorded"]
-    silent = len(recorded) > 0 and claim.recorded in SILENT
-    deciding = parts.iloc[:0] if silent else decisive(recorded, claim.network)
-    deciding = parts if deciding.empty and not silent else deciding
-    value = whisker_svg = measured = ""
-    for first in deciding.iloc[:1].to_dict("records"):
-        value, whisker_svg, measured = beside_printed(first), whisker(first), first["what"]
-    rests = "; ".join(filter(None, (measured, claim.rests)))
-    if claim.recorded in SILENT and deciding.empty:
+    deciding = _deciding(claim, parts)
+    number = drawn = rests = ""
+    if deciding is not None:
+        number, drawn = beside_printed(deciding), whisker(deciding)
+        rests = "; ".join(filter(None, (deciding["what"], claim.rests)))
+    elif claim.recorded in SILENT:
         rests = claim.why  # In place of a number, why there is none
+    else:
+        rests = claim.rests
+    why = "" if rests == claim.why else claim.why
     reason = f" ({claim.briefly})" if claim.briefly else ""
-    kind = TESTABLE[claim.testable]
-    table = pd.DataFrame({"verdict": parts["verdict"], "numbers": parts["kind"]})
-    table["measured"] = parts["what"].where(
-        parts["why"] == "", parts["what"] + " – " + parts["why"]
+    measured = show(_measurements(parts))
+    page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
+    live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
+    html = (
+        f'<details class="claim" id="{escape(claim.claim_id)}" '
+        f'data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
+        f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
+        f'<span class="claim-said"><span class="claim-id">{escape(claim.claim_id)}</span> '
+        f"{escape(claim.statement)}</span> "
+        f'<span class="claim-value">{drawn} {number}'
+        f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
+        f"<p>{escape(f'{claim.place}; {TESTABLE[claim.testable]}.')} {escape(why)}{page}</p>"
+        f"{measured.html}</details>"
     )
+    lines = [
+        f"- **{claim.recorded}**{reason} {claim.claim_id}: {claim.statement} {number}",
+        *([f"  {rests}"] if rests else []),
+    ]
+    return Shown(html, "\n".join([*lines, f"\n{measured.markdown}\n"]))
+
+
+def _deciding(claim: Any, parts: pd.DataFrame) -> dict[Any, Any] | None:
+    """The measurement that a claim's line shows: of the recorded ones the decisive, or any where
+    none is recorded; none where recorded ones say nothing.
+    """
+    recorded = parts[parts["kind"] == "recorded"]
+    if len(recorded) > 0 and claim.recorded in SILENT:
+        return None
+    decisive_parts = decisive(recorded, claim.network)
+    shown = parts if decisive_parts.empty else decisive_parts
+    return next(iter(shown.iloc[:1].to_dict("records")), None)
+
+
+def _measurements(parts: pd.DataFrame) -> pd.DataFrame:
+    """All that was measured of a claim, in words, a line each."""
+    table = pd.DataFrame({"verdict": parts["verdict"], "numbers": parts["kind"]})
+    with_reason = parts["what"] + " – " + parts["why"]
+    table["measured"] = parts["what"].where(parts["why"] == "", with_reason)
     speakers = zip(parts["network"], parts["seeds"], strict=True)
     table["network"] = [
         f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers
@@ -109,26 +144,7 @@ def _claim(claim: Any, parts: pd.DataFrame) -> Shown:
         between(*numbers_of(part, *POINT)).partition(" ")[2] if part["extreme"] else ""
         for part in measurements
     ]
-    why = "" if rests == claim.why else claim.why
-    shown = show(table)
-    page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
-    live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
-    html = (
-        f'<details class="claim" id="{escape(claim.claim_id)}" '
-        f'data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
-        f"<summary><span>{verdict_pill(claim.recorded)}{escape(reason)}{live}</span> "
-        f'<span class="claim-said"><span class="claim-id">{escape(claim.claim_id)}</span> '
-        f"{escape(claim.statement)}</span> "
-        f'<span class="claim-value">{whisker_svg} {value}'
-        f'<span class="claim-rests">{escape(rests)}</span></span></summary>'
-        f"<p>{escape(f'{claim.place}; {kind}.')} {escape(why)}{page}</p>"
-        f"{shown.html}</details>"
-    )
-    lines = [
-        f"- **{claim.recorded}**{reason} {claim.claim_id}: {claim.statement} {value}",
-        *([f"  {rests}"] if rests else []),
-    ]
-    return Shown(html, "\n".join([*lines, f"\n{shown.markdown}\n"]))
+    return table
 
 
 def numbers_of(part: Mapping[Any, Any], *names: str) -> list[float]:
