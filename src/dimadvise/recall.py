@@ -31,26 +31,29 @@ def tabulate(
     finds the truth.
     """
     last, stops = walk[-1], [found.documents for found in walk]
-    by_stop: list[list[Places]] = []
-    for found in walk:
-        neighbours = found.places[0][:, : min(max(KS), found.documents - 1)]
-        by_stop.append([ranks(neighbours, places) for places in found.places])
+    ranked_by_stop = [_ranked(found) for found in walk]
     table = []
     for i, way in enumerate(ways):
+        ranked = [of_stop[i] for of_stop in ranked_by_stop]
         for times in dict.fromkeys((0, depth)):
-            row: dict[str, Any] = {"way": i, **way.named, "bytes": way.bytes, "rerank": times}
             again = max(times, 1)
-            for k in KS:
-                interval = interval_of(recalled(by_stop[-1][i], k, again))
-                row[f"recall@{k}"], row[f"low@{k}"] = interval.value, interval.low
-                row[f"high@{k}"] = interval.high
-            row["alike@10"] = _as_near(last, last.places[i][:, : 10 * again])
-            found_at = [recalled(ranked[i], 10, again) for ranked in by_stop]
-            row["tail@10"] = float((found_at[-1] < LOST).mean())
-            row["seen@10"] = [float(of_stop.mean()) for of_stop in found_at]
-            row["expected@10"] = projected(stops, row["seen@10"], n, candidates=10 * again)
-            row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
-            table.append(row)
+            candidates = 10 * again
+            by_query = [recalled(places, 10, again) for places in ranked]
+            seen = [float(recall.mean()) for recall in by_query]
+            table.append(
+                {
+                    "way": i,
+                    **way.named,
+                    "bytes": way.bytes,
+                    "rerank": times,
+                    **_recalls(ranked[-1], again),
+                    "alike@10": _as_near(last, last.places[i][:, :candidates]),
+                    "tail@10": float((by_query[-1] < LOST).mean()),
+                    "seen@10": seen,
+                    "expected@10": projected(stops, seen, n, candidates=candidates),
+                    "ms": 1000 * last.seconds[i] / len(last.places[i]),
+                }
+            )
     options = pd.DataFrame(table)
     options["front"] = False
     for _, of_depth in options.groupby("rerank"):
@@ -60,6 +63,23 @@ def tabulate(
         )
     falls = _falls(options, stops, n)
     return options.drop(columns="seen@10"), falls
+
+
+def _ranked(found: Found) -> list[Places]:
+    """Of each way, the place that it gives to each true neighbour of each query."""
+    neighbours = found.places[0][:, : min(max(KS), found.documents - 1)]
+    return [ranks(neighbours, places) for places in found.places]
+
+
+def _recalls(ranked: Places, times: int) -> dict[str, float]:
+    """Recall of one way with its interval, by how many neighbours are asked for."""
+    row: dict[str, float] = {}
+    for k in KS:
+        interval = interval_of(recalled(ranked, k, times))
+        row[f"recall@{k}"] = interval.value
+        row[f"low@{k}"] = interval.low
+        row[f"high@{k}"] = interval.high
+    return row
 
 
 def projected(stops: Sequence[int], recalls: Sequence[float], n: int, *, candidates: int) -> float:
