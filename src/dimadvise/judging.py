@@ -55,9 +55,7 @@ def fit_and_judge(
     """
     last = list(layers)[-1]
     full = layers[last].shape[1]
-    per_halving = evidence.parts if evidence else PARTS
-    dims = wanted.dims or map(round, halvings(full, per_halving))
-    sizes = {check_dim(dim, limit=full) for dim in dims}
+    sizes = _sizes(wanted, evidence, full)
     methods = wanted.methods or (evidence.methods if evidence else METHODS)
     levels = wanted.levels or ("float32",)
     for name in methods:
@@ -98,6 +96,13 @@ def fit_and_judge(
     judged = zip(candidates, retention.share[1:], retention.low[1:], strict=True)
     candidates = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
     return Judged(candidates, maps, moments.whole.rows, float(scores[0]), confidence)
+
+
+def _sizes(wanted: Request, evidence: Evidence | None, full: int) -> set[int]:
+    """The sizes asked for, or so many to each halving of the full one."""
+    per_halving = evidence.parts if evidence else PARTS
+    dims = wanted.dims or map(round, halvings(full, per_halving))
+    return {check_dim(dim, limit=full) for dim in dims}
 
 
 def is_turned(method: str, level: str) -> bool:
