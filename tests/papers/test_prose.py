@@ -198,6 +198,10 @@ QUOTED = {
             lead("ese_table1_longer", "ESE − RAW", 384, dataset="<Avg."),
         ),
         (
+            "and Matryoshka training {} ({} to {})",
+            lead("ese_table1_longer", "MRL − RAW", 384, dataset="<Avg."),
+        ),
+        (
             "ESE differs by {} ({} to {}) from the same pairs",
             lead("ese_table1_longer", "ESE − RAW + NLI", 384, layer=6),
         ),

@@ -141,6 +141,14 @@ def test_the_page_says_of_the_longer_training_what_its_rows_say():
 
     below, before = (lead(rows, "ESE − RAW", "≺ Avg.")[0] for rows in (all_pairs, few))
     assert f"all-MiniLM-L6-v2 there by {below} points instead of {before}." in text
+    over_mrl = "{} ({} to {})".format(*lead(all_pairs, "ESE − MRL", "≺ Avg."))
+    assert f"the lead is {over_mrl}, {lead(few, 'ESE − MRL', '≺ Avg.')[0]} before." in text
+    at_last = "−{} (−{} to {})".format(*lead(all_pairs, "ESE − MRL", "last layer"))
+    assert f"Its lead there over Matryoshka training is {at_last}." in text
+    of_mrl = "{} ({} to {})".format(*lead(all_pairs, "MRL − RAW", "≺ Avg."))
+    assert f"and Matryoshka training by {of_mrl}." in text
+    lost = lead(all_pairs, "RAW + NLI − RAW", "≺ Avg.")[0]
+    assert f"and, by {lost} points, below it" in text
     costs = [
         "{} ({} to {})".format(value, *sorted(ends))
         for value, *ends in (

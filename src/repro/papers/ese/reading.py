@@ -100,14 +100,15 @@ def at_places(
 
 
 def leads_by_pairs(rows: pd.DataFrame, backbone: str) -> pd.DataFrame:
-    """The leads of ESE and of the control over RAW, and of ESE over the control, of a network on
+    """The leads of ESE over RAW, the control and MRL, and those of both over RAW, of a network on
     few pairs and on all.
 
     The lines trained on all pairs have rows of their own, which judge nothing.
     """
     both = pd.concat([rows, recorded_rows("ese_table1_longer")])
     leads = at_places(both[both["backbone"] == backbone], "spearman_lead")
-    compared = [f"{ESE} − {RAW}", f"{ESE} − {CONTROL}", f"{CONTROL} − {RAW}"]
+    compared = [f"{ESE} − {rival}" for rival in (RAW, CONTROL, MRL)]
+    compared += [f"{line} − {RAW}" for line in (CONTROL, MRL)]
     leads = leads[leads["method"].isin(compared)].sort_values(["method", "n_train"])
     return leads.assign(variant=leads["method"] + leads["n_train"].map(", {:,} pairs".format))
 
