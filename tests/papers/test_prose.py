@@ -202,6 +202,14 @@ QUOTED = {
             lead("ese_table1_longer", "MRL − RAW", 384, dataset="<Avg."),
         ),
         (
+            "they cost all-MiniLM-L6-v2 {} points untouched",
+            cell("ese_figure3", layer=3, dim=384, metric="spearman_drop", method="RAW"),
+        ),
+        (
+            "after the longer training {} under ESE ({} to {})",
+            cell("ese_figure3_longer", layer=3, dim=384, metric="spearman_drop", method="ESE"),
+        ),
+        (
             "ESE differs by {} ({} to {}) from the same pairs",
             lead("ese_table1_longer", "ESE − RAW + NLI", 384, layer=6),
         ),

@@ -161,6 +161,43 @@ def test_the_page_says_of_the_longer_training_what_its_rows_say():
     assert f"is sure within {most} points" in text
 
 
+def test_the_page_of_depths_says_of_the_longer_training_what_its_rows_say():
+    text = " ".join(
+        (project_root() / "notebooks" / "ese_figure3_depth_by_dim.md").read_text().split()
+    )
+    network = "all-MiniLM-L6-v2"
+    rows = reading.only(
+        reading.by_pairs(recorded_rows("ese_figure3"), network, "ese_figure3_longer"),
+        dataset=AVERAGE,
+    )
+    few, all_pairs = (of_length for _, of_length in rows.groupby("pairs", sort=False))
+    assert (few["pairs"].iloc[0], all_pairs["pairs"].iloc[0]) == ("4,800 pairs", "44,515 pairs")
+
+    def halved(of_length, method):
+        cells = reading.only(of_length, metric="spearman_drop", method=method, dim=384)
+        e = estimate(cells, deterministic=method == "RAW")
+        return [f"{number:.1f}" for number in (e.value, e.low, e.high)]
+
+    under_ese = "loses {} points with half of its layers under ESE ({} to {})"
+    before, untouched = halved(few, "ESE")[0], halved(few, "RAW")[0]
+    assert under_ese.format(*halved(all_pairs, "ESE")) in text
+    assert f"and {before} after 4,800 pairs; untouched it loses {untouched}." in text
+
+    def mrl_leads(of_length):
+        cells = reading.only(of_length, metric="spearman_lead", method="ESE − MRL", dim=8, layer=6)
+        e = estimate(cells)
+        return [f"{-number:.1f}" for number in (e.value, e.high, e.low)]
+
+    leads = "Matryoshka training leads ESE by {} ({} to {})".format(*mrl_leads(all_pairs))
+    assert f"{leads}, {mrl_leads(few)[0]} before." in text
+    by_layer = (
+        reading.only(all_pairs, metric="spearman", method="ESE", dim=384)
+        .groupby("layer")["value"]
+        .mean()
+    )
+    assert by_layer.diff().dropna().gt(0).all()
+
+
 def test_tables_of_differences_and_ranks():
     at = {
         "method": "embeddings − default",

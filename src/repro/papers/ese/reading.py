@@ -99,18 +99,38 @@ def at_places(
     return pd.concat(frames, ignore_index=True)
 
 
+def by_pairs(rows: pd.DataFrame, backbone: str, longer: str) -> pd.DataFrame:
+    """Rows of a network trained on few pairs and on all, each beside those of the untouched one,
+    with the number of pairs in words.
+
+    The lines trained on all pairs are of an experiment of their own, which judges nothing.
+
+    Args:
+        rows: recorded ones of an experiment.
+        backbone: the network.
+        longer: the experiment of the lines trained on all pairs.
+    """
+    both = pd.concat([rows, recorded_rows(longer)])
+    of_network = both[both["backbone"] == backbone]
+    untouched = of_network[of_network["n_train"].isna()]
+    return pd.concat(
+        [
+            pd.concat([untouched, trained]).assign(pairs=f"{n:,} pairs")
+            for n, trained in of_network.groupby("n_train")
+        ],
+        ignore_index=True,
+    )
+
+
 def leads_by_pairs(rows: pd.DataFrame, backbone: str) -> pd.DataFrame:
     """The leads of ESE over RAW, the control and MRL, and those of both over RAW, of a network on
     few pairs and on all.
-
-    The lines trained on all pairs have rows of their own, which judge nothing.
     """
-    both = pd.concat([rows, recorded_rows("ese_table1_longer")])
-    leads = at_places(both[both["backbone"] == backbone], "spearman_lead")
+    leads = at_places(by_pairs(rows, backbone, "ese_table1_longer"), "spearman_lead")
     compared = [f"{ESE} − {rival}" for rival in (RAW, CONTROL, MRL)]
     compared += [f"{line} − {RAW}" for line in (CONTROL, MRL)]
     leads = leads[leads["method"].isin(compared)].sort_values(["method", "n_train"])
-    return leads.assign(variant=leads["method"] + leads["n_train"].map(", {:,} pairs".format))
+    return leads.assign(variant=leads["method"] + ", " + leads["pairs"])
 
 
 def difference(cell: pd.DataFrame) -> str:
