@@ -74,7 +74,6 @@ class Judge:
         """
         silent = True
         for facts, group in self.each(rows):
-            facts = facts if isinstance(facts, dict) else {"group": facts}
             columns = {column: group[column] for column in group if column in self.rows}
             chosen = group[[column for column in group if column in (*CELLS, *self.over)]]
             if len(chosen):

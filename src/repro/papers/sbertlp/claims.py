@@ -29,7 +29,7 @@ from repro.papers.sbertlp.terms import (
 )
 from repro.report.cells import lowest
 from repro.report.claims import judges_of
-from repro.report.judge import Rule, judge
+from repro.report.judge import Rule, each_network, judge
 from repro.report.kinds import paper_values
 from repro.report.measurements import absent, effect
 from repro.report.verdict import Measurement
@@ -53,21 +53,11 @@ def in_place(rows: pd.DataFrame, method: str) -> list[tuple[dict[str, str], pd.D
     return [({"network": network_of(rows, method)}, rows)]
 
 
-def by_encoder(rows: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
-    """The rows of each encoder."""
-    return rows.groupby("backbone", sort=False)
-
-
 def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
     """Which rows have nothing drawn at random behind them: the system was not trained here, and
     mappings draw nothing.
     """
     return rows["n_train"].isna()
-
-
-def fixed(cell: pd.DataFrame) -> bool:
-    """Whether a whole cell has nothing drawn at random behind it."""
-    return bool(nothing_drawn(cell).all())
 
 
 def by_set(rows: pd.DataFrame) -> list[Estimate]:
@@ -98,7 +88,7 @@ def turned(
     lead = 100 * (cosine["pair 1"] - cosine["pair 0"]) if len(cosine) else pd.Series(dtype=float)
     for method in [name for name in lead.index if lp(name) in lead.index]:
         quantity = what.format(network=network_of(rows, method))
-        is_fixed = fixed(cosine_rows[cosine_rows["method"] == method])
+        is_fixed = nothing_drawn(cosine_rows[cosine_rows["method"] == method]).all()
         e = Estimate({0: float(lead[lp(method)])}, random=not is_fixed)
         unmet = premise if lead[method] > 0 else ""
         yield effect(claim, e, quantity, network=networks(rows, [method]), unmet=unmet)
@@ -205,15 +195,13 @@ def regret(
 
     Of the best on test itself none can be ahead: that one judges nothing.
     """
-    for group, rows_of_encoder in by_encoder(rows):
+    for facts, rows_of_encoder in each_network(rows):
         picked = rows_of_encoder[rows_of_encoder["method"] == f"{ON_DEV} − {statistic}"]
         sets = by_set(picked)
-        quantity = what.format(group=group)
-        if sets:
-            yield effect(claim, mean(sets, same_items=False), quantity, network=str(group))
-        else:
-            nothing = effect(claim, Estimate({0: 0.0}), quantity, network=str(group))
-            yield replace(nothing, unknown=without)
+        quantity = what.format(**facts)
+        e = mean(sets, same_items=False) if sets else Estimate({0: 0.0})
+        m = effect(claim, e, quantity, network=facts["backbone"])
+        yield m if sets else replace(m, unknown=without)
 
 
 def mapping_beats_flow(
