@@ -17,6 +17,7 @@ from repro.methods import FULL_SIZE
 from repro.report.curves import curves
 from repro.report.tables import MISSING, NO_BREAK
 from repro.results import recorded_rows
+from repro.rows import only
 from repro.writing import write_text
 
 ENCODER = "all-MiniLM-L6-v2"
@@ -58,7 +59,7 @@ def published(reduced: pd.DataFrame) -> list[str]:
     """The encoders with recorded scores by dimension that this book did not train, `ENCODER`
     first.
     """
-    names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
+    names = only(reduced, metric="spearman")["backbone"].dropna().unique()
     return sorted(
         (name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name)
     )
@@ -66,7 +67,7 @@ def published(reduced: pd.DataFrame) -> list[str]:
 
 def of_uses(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
     """An encoder's scores, and what changes them, with the use that each tells of as `use`."""
-    rows = rows[rows["backbone"] == encoder]
+    rows = only(rows, backbone=encoder)
     metrics = rows["metric"].str.replace("_(lead|change)$", "", regex=True)
     uses = map(USES.get, zip(rows["dataset"], metrics, strict=True))
     return rows.assign(use=list(uses)).dropna(subset="use")
@@ -89,7 +90,7 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
     floats = floats.drop_duplicates(["use", "reducer", "dim"])
     share = pd.concat([share, floats[~floats["use"].isin(share["use"])]])
     all_scores = pd.concat([scores, of_uses(coded, encoder)])
-    full = all_scores.loc[all_scores["method"] == FULL_SIZE, "dim"].max()
+    full = only(all_scores, method=FULL_SIZE)["dim"].max()
     all_kept = dict.fromkeys(POINT, 1.0)
     whole = share[["use"]].drop_duplicates().assign(reducer=FIRST, dim=full, **all_kept)
     share = pd.concat([share[share["dim"] < full], whole]).assign(encoder=encoder)
@@ -120,7 +121,7 @@ def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
 def _of_full(changes: pd.DataFrame, scores: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Changes from the full size as shares of it, run by run: a line for each value of `by`."""
     run = ["use", "seed"]
-    full_rows = scores[scores["method"] == FULL_SIZE]
+    full_rows = only(scores, method=FULL_SIZE)
     full = full_rows.groupby(run, dropna=False)["value"].mean().rename("full")
     changes = changes.merge(full.reset_index(), on=run)
     shares_of_rows = 1 + changes[POINT].div(changes["full"], axis=0).to_numpy(float)
@@ -168,7 +169,7 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
     """
     scores = of_uses(coded, ENCODER)
     scores = scores[scores["metric"].isin([metric for _, metric in USES])]
-    full = scores[scores["method"] == FULL_SIZE]
+    full = only(scores, method=FULL_SIZE)
     if full.empty:
         return pd.DataFrame()
     most = full["dim"].max()
@@ -179,7 +180,7 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for level, dim in LADDER:
         reducer = FIRST if dim == most else PCA
-        way = ways[(ways["method"] == level) & (ways["dim"] == dim)]
+        way = only(ways, method=level, dim=dim)
         way = way[way["setting"].str.match(rf"{reducer}, [\d, ]*bytes")]
         if len(way):
             code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
@@ -245,7 +246,7 @@ def write_readme_figure(path: Path | None = None) -> Path:
     dims = dims.query(way).assign(bytes=4 * dims["dim"], way="fewer dimensions")
     ways = stored(coded)
     codes = ways.query("dim == @full and reducer == @FIRST and code in @WHOLE_CODES")
-    codes = pd.concat([codes, dims[dims["dim"] == full]])
+    codes = pd.concat([codes, only(dims, dim=full)])
     codes = codes[codes["use"].isin(ways["use"])].assign(way="fewer bits")
     figure_rows = pd.concat([dims, codes]).query("bytes >= 48")
     figure = curves(

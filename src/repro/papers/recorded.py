@@ -8,7 +8,7 @@ import pandas as pd
 
 from repro import paths
 from repro.papers.ese import claims as ese
-from repro.papers.ese.reading import PRINTED_BACKBONE, only, printed, table1_cells
+from repro.papers.ese.reading import PRINTED_BACKBONE, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
@@ -21,6 +21,7 @@ from repro.report.tables import MISSING, Shown, show
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
 from repro.report.verdict_table import beside_printed, verdict_table
 from repro.results import recorded_rows, results_folder
+from repro.rows import only
 from repro.types import InputError, choices
 
 SCORES = (
@@ -108,7 +109,7 @@ def stated(
     for owner, listed in statements.items():
         for claim, words in listed.items():
             claim_row = card.loc[claim]
-            parts = decisive(verdicts[verdicts["claim_id"] == claim], claim_row["network"])
+            parts = decisive(only(verdicts, claim_id=claim), claim_row["network"])
             measured = MISSING
             if len(parts) and claim_row["recorded"] not in SILENT:
                 quantity = str(parts.iloc[0]["what"])
@@ -147,7 +148,7 @@ def scorecard_lines() -> Iterator[str]:
     yield ""
     table = counts(card)
     yield from (
-        (table if len(live) else table[table["numbers"] == "recorded"])
+        (table if len(live) else only(table, numbers="recorded"))
         .to_string(index=False)
         .splitlines()
     )

@@ -12,12 +12,12 @@ import pandas as pd
 
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
-from repro.papers.ese.reading import PLACES, at_places, difference, only
+from repro.papers.ese.reading import PLACES, at_places, difference
 from repro.report.curves import points
 from repro.report.figures import Drawing, drawing
 from repro.report.tables import wide
 from repro.report.whiskers import sized, whiskers
-from repro.rows import parsed
+from repro.rows import only, parsed
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
 from repro.types import one_of
 
@@ -104,7 +104,7 @@ def difference_rows(
     variants' order.
     """
     lead_rows = parsed(at_places(rows, "spearman_lead", every_size=every_size))
-    lead_rows = lead_rows[lead_rows["rival"] == lead_rows["winner"].map(references)].assign(
+    lead_rows = only(lead_rows, rival=lead_rows["winner"].map(references)).assign(
         variant=lambda frame: frame["winner"]
     )
     return lead_rows.sort_values(

@@ -14,10 +14,12 @@ from repro.evaluation.of_rows import estimate, estimates
 from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
-from repro.papers.ese.reading import PRINTED_BACKBONE, RIVALS, only, printed, printed_lead
+from repro.papers.ese.reading import PRINTED_BACKBONE, RIVALS, printed, printed_lead
 from repro.report.cells import farthest
+from repro.report.judge import Group
 from repro.report.measurements import absent, effect
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 # The score that layers are to pass, and the best of the same figure
 PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
@@ -29,7 +31,7 @@ def complete(
     metric: str = "spearman",
     falls: bool | None = None,
     layers: int = 0,
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+) -> Iterator[Group]:
     """Backbones that have a score of all of the paper's lines and so many layers, with their depth
     and full size.
 
@@ -37,7 +39,7 @@ def complete(
     """
     for name, rows_of_backbone in rows.groupby("backbone", sort=False):
         last = int(rows_of_backbone["layer"].max())
-        scored = rows_of_backbone.loc[rows_of_backbone["metric"] == metric, "method"]
+        scored = only(rows_of_backbone, metric=metric)["method"]
         has = {RAW, MRL, ESE} <= set(scored)
         if has and last >= layers and falls in (None, "UAE" in name):
             yield (

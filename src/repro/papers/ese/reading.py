@@ -3,10 +3,6 @@
 A layer of the paper's backbone, and ESE's compressed size, is read as the same share of ours.
 """
 
-from functools import reduce
-from operator import and_
-from typing import Any
-
 import pandas as pd
 
 from repro.evaluation.of_rows import estimate
@@ -24,6 +20,7 @@ from repro.methods import (
 )
 from repro.report.kinds import paper_values
 from repro.results import recorded_rows
+from repro.rows import only
 
 RIVALS = (RAW, MRL)  # What the paper compares ESE with; the control is ours
 PRINTED_BACKBONE = "bge-base-en-v1.5"
@@ -31,11 +28,6 @@ PRINTED_BACKBONE = "bge-base-en-v1.5"
 """
 PLACES = {"last layer": AVERAGE, "≺ Avg.": SHALLOW_AVERAGE}
 """Where scores are averaged over the seven sets, as tables call it."""
-
-
-def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
-    """The rows whose columns have these values."""
-    return rows[reduce(and_, (rows[column] == value for column, value in where.items()))]
 
 
 def printed(table: str) -> pd.DataFrame:
@@ -106,7 +98,7 @@ def leads_by_pairs(rows: pd.DataFrame, backbone: str) -> pd.DataFrame:
     The lines trained on all pairs have rows of their own, which judge nothing.
     """
     both = pd.concat([rows, recorded_rows("ese_table1_longer")])
-    leads = at_places(both[both["backbone"] == backbone], "spearman_lead")
+    leads = at_places(only(both, backbone=backbone), "spearman_lead")
     compared = [f"{ESE} − {RAW}", f"{ESE} − {CONTROL}", f"{CONTROL} − {RAW}"]
     leads = leads[leads["method"].isin(compared)].sort_values(["method", "n_train"])
     return leads.assign(variant=leads["method"] + leads["n_train"].map(", {:,} pairs".format))

@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 
 from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, features
 from repro.papers.proposal.cases import Case, cases_of
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.terminal import complain
 from repro.types import Array, InputError, check_same_length
 
@@ -101,7 +101,7 @@ def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> 
         )
         return make_rows([], **shared)
     kinds_left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
-    judged: list[dict[str, Any]] = []
+    judged: list[Row] = []
     for left_out in kinds_left_out:
         for c in cases:
             judged += _judged(c, cases, left_out, targets)
@@ -159,7 +159,7 @@ def _judged(
     cases: Sequence[Case],
     left_out: str,
     targets: Sequence[float],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     seen = others(case, cases, left_out)
     if not seen:
         return
@@ -192,7 +192,7 @@ def _judged(
                 yield {**rule, "metric": "share_of_size", "value": dim / case.full}
 
 
-def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _summaries(rows: pd.DataFrame) -> Iterator[Row]:
     """Over all cases: four errors (method-choosing-dim in the book), the median size, and the
     number of cases.
     """

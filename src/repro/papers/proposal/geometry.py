@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from repro import theory
 from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.lines import TextTable
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
@@ -60,7 +60,7 @@ def geometry_of(
     pairs: ScoredPairs,
     sides: tuple[Sequence[str], Sequence[str]],
     seed: int,
-) -> tuple[Array, Array, list[dict[str, Any]]]:
+) -> tuple[Array, Array, list[Row]]:
     """Both sides of the positives as unit rows, and the rows of their alignment and of all
     sentences' uniformity.
     """
@@ -121,7 +121,7 @@ def geometry_rows(
         complain(f"{count} positive pairs do not fill a batch of {batch}: one batch of all")
         batch = count
 
-    def measured(dim: int) -> Iterator[dict[str, Any]]:
+    def measured(dim: int) -> Iterator[Row]:
         Z1, Z2, rows = geometry_of(tables[dim], pairs, sides, seed)
         yield from rows
         yield {"metric": "uniformity_limit", "value": theory.uniformity_limit(dim)}

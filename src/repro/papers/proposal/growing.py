@@ -19,7 +19,7 @@ from repro.methods import FULL_SIZE
 from repro.papers.proposal.collection import Collection
 from repro.papers.proposal.searches import FULL, NEIGHBOURS, Coder, Nearest, Search, Way
 from repro.reducers import REDUCER_NAMES
-from repro.rows import make_rows
+from repro.rows import Row, make_rows, only
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, unit_rows
 
@@ -131,7 +131,7 @@ def _kept_rows(
     dataset: str,
     smallest: int,
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Rows of the neighbours that ways keep, and of what growing from the smallest collection
     changes.
     """
@@ -154,7 +154,7 @@ def _gain_rows(
     gains: dict[tuple[Way, int], Array],
     collection: Collection,
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Rows of the questions that find their paragraphs."""
     if collection.asked is None:
         return
@@ -199,28 +199,28 @@ def statement(rows: pd.DataFrame) -> str:
     Args:
         rows: as `with_setting` gives them.
     """
-    neighbour_rows = rows[(rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")]
-    neighbour_rows = neighbour_rows[neighbour_rows["method"] == REDUCER_NAMES["svd"]]
+    of_svd = {"level": "float32", "method": REDUCER_NAMES["svd"]}
+    neighbour_rows = only(rows, metric="neighbours_kept", **of_svd)
     if neighbour_rows.empty:
         return "No rows are recorded."
     encoder = neighbour_rows.loc[neighbour_rows["vectors"].idxmax(), "backbone"]
-    of_encoder = neighbour_rows[neighbour_rows["backbone"] == encoder]
+    of_encoder = only(neighbour_rows, backbone=encoder)
     full = int(of_encoder["full"].iloc[0])
     sizes = [int(of_encoder["vectors"].min()), int(of_encoder["vectors"].max())]
     sentence_parts = []
-    alone = of_encoder[of_encoder["candidates"] == NEIGHBOURS]
+    alone = only(of_encoder, candidates=NEIGHBOURS)
     for dim in (full // 2, int(alone["dim"].min())):
-        cells = alone[alone["dim"] == dim].set_index("vectors").loc[sizes]
+        cells = only(alone, dim=dim).set_index("vectors").loc[sizes]
         before, after = [
             f"{100 * cell.value:.1f} % ({100 * cell.ci_low:.1f} to {100 * cell.ci_high:.1f})"
             for cell in cells.itertuples()
         ]
         sentence_parts.append(f"{dim} dimensions keep {before} and {after}")
     clauses = "; ".join(sentence_parts)
-    half = 100 * alone[alone["dim"] == full // 2].set_index("vectors")["value"].loc[sizes]
+    half = 100 * only(alone, dim=full // 2).set_index("vectors")["value"].loc[sizes]
     needed = []
     for candidates in (NEIGHBOURS, 4 * NEIGHBOURS):
-        measured = of_encoder[of_encoder["candidates"] == candidates]
+        measured = only(of_encoder, candidates=candidates)
         share = share_needed(law_of(measured), 0.95, sizes[1])
         needed.append(np.ceil(full * (1 if np.isnan(share) else share)))
     return (

@@ -9,6 +9,7 @@ import pandas as pd
 
 from repro.papers.proposal.growing import law_of
 from repro.reducers import REDUCER_NAMES
+from repro.rows import only
 from repro.types import InputError
 
 
@@ -55,7 +56,7 @@ def rescorings(rows: pd.DataFrame, vectors: int) -> list[Rescoring]:
         smaller = law_rows[law_rows["vectors"] * vectors <= largest**2]
         law = law_of(law_rows)
         law_before = law_of(smaller)
-        measured = law_rows[law_rows["vectors"] == largest].sort_values("share")
+        measured = only(law_rows, vectors=largest).sort_values("share")
         for cell in measured.itertuples():
             projections.append(
                 Rescoring(

@@ -6,7 +6,7 @@ back; queries are reduced and stay floats, but for the way whose two sides are b
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from repro.evaluation import quantise as coding
 from repro.methods import FULL_SIZE
 from repro.reducers import REDUCER_NAMES, make_reducer
 from repro.reducers.reducer import Reducer
+from repro.rows import Row
 from repro.types import Array, told_as, unit_rows
 
 NEIGHBOURS = 10
@@ -30,7 +31,7 @@ class Way(NamedTuple):
     level: str
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Row:
         """Columns of its rows, but for the setting."""
         method = FULL_SIZE if self.reducer == FULL else REDUCER_NAMES[self.reducer]
         return {"method": method, "dim": self.dim, "readout": "encoder"}

@@ -24,6 +24,7 @@ from repro.papers.sbertlp.terms import METRICS, SIZES, lp, network_of, printed_l
 from repro.report import figures, tables
 from repro.report.kinds import DATASETS, paper_values, side_by_side, title_of
 from repro.report.tables import Shown, names, wide
+from repro.rows import only
 from repro.runs.lines import Line, Task, TextTable
 from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
@@ -91,7 +92,7 @@ SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row o
 
 def labelled(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows of one metric with a column `line`: the method, and the setting of a mapping."""
-    rows = frame[frame["metric"] == metric].copy()
+    rows = only(frame, metric=metric).copy()
     setting = rows["setting"].fillna("")
     rows["method"] = rows["method"].replace(SPELLINGS)
     rows["line"] = rows["method"].where(setting == "", rows["method"] + ", " + setting)
@@ -219,7 +220,7 @@ def draw_gains(
     printed one hollow.
     """
     ours = gains_of(rows)
-    ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
+    ours = only(ours, metric=METRICS[table]) if table in METRICS else ours
     if ours.empty:
         raise figures.NothingToDraw("no mapped system was measured")
     paper = printed_gains(table, ours, by)
@@ -231,10 +232,10 @@ def draw_gains(
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
-        paper_rows = paper[paper["method"] == method]
+        paper_rows = only(paper, method=method)
         panel.plot(paper_rows[by].map(names.index), 100 * paper_rows["value"], **figures.PRINTED)
         for i, setting in enumerate(settings):
-            cells = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
+            cells = only(ours, method=method, setting=setting).groupby(by)
             beside = 0.2 * (i - (len(settings) - 1) / 2)
             x = [names.index(name) + beside for name in cells.groups]
             gained = [over_runs(cell) for _, cell in cells]

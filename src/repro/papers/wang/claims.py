@@ -29,6 +29,7 @@ from repro.report.speakers import SIZES
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import verdict_frame
 from repro.report.verdict_table import told_number
+from repro.rows import only
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
@@ -149,7 +150,7 @@ def stages(
     rows = rows[rows["setting"].str.contains("select_by=encoder")]
     absolute = rows["setting"].str.endswith("difference=abs")
     rows = rows[absolute] if absolute.any() else rows
-    if not {STEP_1, STEP_2} <= set(rows.loc[rows["metric"] == "spearman_gain", "method"]):
+    if not {STEP_1, STEP_2} <= set(only(rows, metric="spearman_gain")["method"]):
         return []
     opt = rows["value"].where(rows["metric"] == "optimal_dim")
     same = [rows[column] for column in ("backbone", "seed", "dim")]

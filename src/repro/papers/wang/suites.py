@@ -13,7 +13,7 @@ from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
 from repro.report.cells import highest, together
-from repro.report.judge import Facts
+from repro.report.judge import Group
 from repro.report.kinds import DATASETS
 from repro.report.measurements import effect
 from repro.report.tables import MISSING, wide
@@ -110,7 +110,7 @@ def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.fillna(MISSING).reset_index()
 
 
-def with_full(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def with_full(rows: pd.DataFrame) -> Iterator[Group]:
     """All rows of a network, with its full size."""
     yield {"full": rows["full"].iloc[0]}, rows
 
