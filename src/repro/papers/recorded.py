@@ -14,7 +14,7 @@ from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import OfExperiment, folded
-from repro.report.kinds import KINDS, paper_values
+from repro.report.kinds import KINDS, over_seeds, paper_values
 from repro.report.outcomes import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.scorecard import counts, decisive, scorecard
 from repro.report.tables import MISSING, Shown, show
@@ -147,11 +147,8 @@ def scorecard_lines() -> Iterator[str]:
             yield f"{'':<14} {row.why}"
     yield ""
     table = counts(card)
-    yield from (
-        (table if len(live) else only(table, numbers="recorded"))
-        .to_string(index=False)
-        .splitlines()
-    )
+    table = table if len(live) else only(table, numbers="recorded")
+    yield from table.to_string(index=False).splitlines()
     if live.empty:
         yield "no live verdicts, as no book is built here: `make book` makes them"
 
@@ -175,14 +172,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
     paper, pooled = _printed(experiment), (recorded["readout"] == "pooler").any()
     for backbone, rows_of_network in recorded.groupby("backbone", sort=False, dropna=False):
         cells = rows_of_network.groupby(CELL, sort=False, dropna=False)["value"]
-        is_random = (cells.size() == 1) | (cells.nunique() > 1)
-        seeds = cells.size().where(is_random).astype("Int64")
-        numbers = {"recorded": cells.mean(), "sd": cells.std().where(is_random), "seeds": seeds}
-        shown = (
-            pd.DataFrame(numbers)
-            .reset_index()
-            .merge(paper, "left", on=[c for c in paper if c != "paper"])
-        )
+        numbers = over_seeds(cells).astype({"seeds": "Int64"}).reset_index()
+        shown = numbers.merge(paper, "left", on=[c for c in paper if c != "paper"])
         if pooled:  # Wang's tables print the pooler's output
             shown.loc[shown["readout"] != "pooler", "paper"] = float("nan")
         score = shown["metric"].str.match(SCORES)
@@ -193,11 +184,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
         )
         yield f"\n{'no network' if pd.isna(backbone) else backbone}: seeds {drawn_with}; {hardware}"
         shown = shown[[*CELL, "paper", "recorded", "sd", "seeds"]].dropna(axis="columns", how="all")
-        yield from shown.to_string(
-            index=False,
-            na_rep="",
-            float_format="{:.4g}".format,
-        ).splitlines()
+        lines = shown.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+        yield from lines.splitlines()
         yield from (f"  {command}" for command in rows_of_network["command"].dropna().unique())
 
 
@@ -208,14 +196,10 @@ def _printed(experiment: str) -> pd.DataFrame:
     short, _, table = experiment.partition("_")
     if not (paths.PAPER_VALUES / f"{PAPERS.get(short)}_{table}.csv").is_file():
         return pd.DataFrame({"method": [], "paper": []})
-    frame = (
-        paper_values(PAPERS[short], table)
-        if short != "ese"
-        else only(printed(table), backbone=PRINTED_BACKBONE)
-    )
-    key_columns = [
-        "method",
-        *(column for column in ("dataset", "metric", "dim") if frame[column].notna().any()),
-    ]
+    frame = paper_values(PAPERS[short], table)
+    if short == "ese":
+        frame = only(printed(table), backbone=PRINTED_BACKBONE)
+    told_apart = [name for name in ("dataset", "metric", "dim") if frame[name].notna().any()]
+    key_columns = ["method", *told_apart]
     cells = frame.drop_duplicates(key_columns)[[*key_columns, "value"]]
     return cells.rename(columns={"value": "paper"})

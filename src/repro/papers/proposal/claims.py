@@ -114,19 +114,8 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
         lead_by_reduction = {str(over): estimate(seeds) for over, seeds in by_reduction}
         closest, e = lowest(lead_by_reduction)
         ahead = "training" if e.low > 0 else "reduction" if e.high < 0 else "open"
-        lines.append(
-            {
-                "dataset": str(dataset),
-                "dim": int(dim),
-                "over": closest,
-                "value": e.value,
-                "low": e.low,
-                "high": e.high,
-                "seeds": e.seeds,
-                "ahead": ahead,
-                "estimate": e,
-            }
-        )
+        numbers = (e.value, e.low, e.high, e.seeds)
+        lines.append((str(dataset), int(dim), closest, *numbers, ahead, e))
     columns = ["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead", "estimate"]
     return pd.DataFrame(lines, columns=columns)
 

@@ -27,30 +27,17 @@ from repro.types import Array, InputError, unit_rows
 SETTING = r"(?P<level>.+), (?P<vectors>[\d,]+) vectors(?:, (?P<candidates>\d+) re-scored)?"
 
 
-def _searches(collection: Collection, coder: Coder, depth: int) -> Iterator[Search]:
+def _searches(collection: Collection, coder: Coder, depth: int) -> dict[Way, Search]:
     """A search that has seen the paragraphs, but no document yet, for every way of a coder."""
-    queries_by_way = dict(coder.queries(unit_rows(collection.asking)))
-    questions = collection.asked
-    if questions is None:
-        for way in coder.ways:
-            queries = queries_by_way[way]
-            yield Search(way, queries, None, [], [], Nearest(len(queries), depth))
-        return
-    questions_by_way = dict(coder.queries(unit_rows(questions.questions)))
-    for way, paragraphs in coder.stored(unit_rows(questions.paragraphs)):
-        cosines = questions_by_way[way] @ paragraphs.T
-        gold = [cosines[number, rows] for number, rows in enumerate(questions.relevant)]
-        ahead = []
-        for number, of_gold in enumerate(gold):
-            ahead.append((cosines[number] > of_gold[:, None]).sum(axis=1))
-        yield Search(
-            way,
-            queries_by_way[way],
-            questions_by_way[way],
-            gold,
-            ahead,
-            Nearest(len(queries_by_way[way]), depth),
-        )
+    searches = {}
+    for way, queries in coder.queries(unit_rows(collection.asking)):
+        searches[way] = Search(queries, Nearest(len(queries), depth))
+    if (asked := collection.asked) is not None:
+        for way, questions in coder.queries(unit_rows(asked.questions)):
+            searches[way].questions = questions
+        for way, paragraphs in coder.stored(unit_rows(asked.paragraphs)):
+            searches[way].see(paragraphs, asked.relevant)
+    return searches
 
 
 def collection_rows(
@@ -90,7 +77,7 @@ def collection_rows(
     coders = [Coder(name, of_reducer, teaching, seed) for name, of_reducer in by_reducer.items()]
     searches: dict[Way, Search] = {}
     for coder in coders:
-        searches |= {search.way: search for search in _searches(collection, coder, max(depths))}
+        searches |= _searches(collection, coder, max(depths))
     shares_kept: dict[tuple[Way, int, int], Array] = {}
     gains: dict[tuple[Way, int], Array] = {}
     for seen in _searched(collection, sizes, coders, searches):

@@ -80,12 +80,20 @@ class Nearest:
 class Search:
     """What one way has found so far."""
 
-    way: Way
     asking: Array  # Queries as the way compares them.
-    questions: Array | None
-    gold_cosines: list[Array]  # By question, the cosines of its relevant paragraphs.
-    ahead: list[NDArray[np.int64]]  # By question, how many documents are nearer than each of these.
     nearest: Nearest = field(repr=False)
+    questions: Array | None = None
+    # By question, the cosines of its relevant paragraphs.
+    gold_cosines: list[Array] = field(default_factory=list)
+    # By question, how many documents are nearer than each of these.
+    ahead: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def see(self, paragraphs: Array, relevant: Sequence[NDArray[np.int64]]) -> None:
+        """Take in decoded paragraphs (p, dim), before all documents; the questions are set."""
+        assert self.questions is not None
+        for cosines, rows in zip(self.questions @ paragraphs.T, relevant, strict=True):
+            self.gold_cosines.append(cosines[rows])
+            self.ahead.append((cosines > cosines[rows, None]).sum(axis=1))
 
     def offer(self, C: Array, first_row: int) -> None:
         """Take in decoded documents C (b, dim) of length 1."""

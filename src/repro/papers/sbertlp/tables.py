@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from repro.evaluation.classify import features_and_labels
 from repro.evaluation.knn import knn_correct, knn_cv_correct
 from repro.evaluation.labels import majority_share
-from repro.evaluation.of_rows import over_runs
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.terms import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
-from repro.report.kinds import DATASETS, paper_values, side_by_side, title_of
+from repro.report.curves import points
+from repro.report.kinds import DATASETS, TITLES, paper_values, side_by_side, title_of
 from repro.report.tables import Shown, names, wide
 from repro.rows import only
 from repro.runs.lines import Line, Task, TextTable
@@ -155,13 +155,7 @@ def by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     rows = rows[rows["dataset"].isin([*DATASETS.values(), AVERAGE])]
     lines = [line for line in dict.fromkeys(rows["line"]) if line != MAJORITY]
     orders = {"line": lines, "dataset": [*DATASETS.values(), AVERAGE]}
-    return wide(
-        rows,
-        ["line"],
-        "dataset",
-        orders=orders,
-        names={name: title for title, name in DATASETS.items()},
-    )
+    return wide(rows, ["line"], "dataset", orders=orders, names=TITLES)
 
 
 def missing_paper(printed: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
@@ -223,29 +217,25 @@ def draw_gains(
     ours = only(ours, metric=METRICS[table]) if table in METRICS else ours
     if ours.empty:
         raise figures.NothingToDraw("no mapped system was measured")
-    paper = printed_gains(table, ours, by)
-    all_gains = pd.concat([paper, ours])
-    networks = {method: network_of(rows, method) for method in all_gains["method"].unique()}
-    names = sorted(all_gains[by].unique(), key=AVERAGE.__eq__)
+    paper = printed_gains(table, ours, by).assign(kind="paper", setting="")
+    gains = points(pd.concat([paper, ours.assign(kind="live")]), ["method", "setting", by])
+    networks = {method: network_of(rows, method) for method in gains["method"].unique()}
+    names = sorted(gains[by].unique(), key=AVERAGE.__eq__)
+    gains["place"] = gains[by].map(names.index)
     settings = list(ours["setting"].unique())
     height = 1.1 + min(2.3 * len(networks), 6.0)  # A taller one is shown smaller
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
-        paper_rows = only(paper, method=method)
-        panel.plot(paper_rows[by].map(names.index), 100 * paper_rows["value"], **figures.PRINTED)
+        printed = only(gains, method=method, kind="paper")
+        panel.plot(printed["place"], printed["value"], **figures.PRINTED)
         for i, setting in enumerate(settings):
-            cells = only(ours, method=method, setting=setting).groupby(by)
+            dots = only(gains, method=method, kind="live", setting=setting)
             beside = 0.2 * (i - (len(settings) - 1) / 2)
-            x = [names.index(name) + beside for name in cells.groups]
-            gained = [over_runs(cell) for _, cell in cells]
-            points = np.array([[e.value, e.low, e.high] for e in gained])
-            value, low, high = 100 * points.T
-            reach = [value - low, high - value]
             panel.errorbar(
-                x,
-                value,
-                yerr=reach,
+                dots["place"] + beside,
+                dots["value"],
+                yerr=[dots["value"] - dots["low"], dots["high"] - dots["value"]],
                 linestyle="none",
                 elinewidth=1.6,
                 **figures.look(i),

@@ -76,7 +76,7 @@ def on_seven_sets(experiment: str, rows: pd.DataFrame) -> pd.DataFrame:
     """What the statements of an experiment come to on the average over the seven sets, surer than
     STS-B, which the paper shows: a line per measurement of three seeds; it judges nothing.
     """
-    averaged = rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique()
+    averaged = only(rows, dataset=AVERAGE)["backbone"].unique()
     scores = rows[rows["backbone"].isin(averaged) & (rows["metric"] != "train_seconds")]
     measured = verdict_frame("recorded", JUDGES[experiment](of_set(AVERAGE, scores)))
     measured = measured[(measured["seeds"] >= FEWEST_SEEDS) & measured["low"].notna()]
