@@ -125,6 +125,19 @@ def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     return rows[reduce(and_, (rows[column] == value for column, value in where.items()))]
 
 
+def ordered(rows: pd.DataFrame, column: str, order: Iterable[Any]) -> pd.DataFrame:
+    """The rows by where the value of a column stands in an order; others come last, and equal ones
+    as they came.
+    """
+    place = {value: number for number, value in enumerate(order)}
+    return rows.sort_values(
+        column,
+        key=lambda values: values.map(place).fillna(len(place)),
+        kind="stable",
+        ignore_index=True,
+    )
+
+
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their methods and settings say in words as columns, filled in only where
     they are empty.

@@ -17,7 +17,7 @@ from repro.methods import FULL_SIZE
 from repro.report.curves import curves
 from repro.report.tables import MISSING, NO_BREAK
 from repro.results import recorded_rows
-from repro.rows import only
+from repro.rows import only, ordered
 from repro.writing import write_text
 
 ENCODER = "all-MiniLM-L6-v2"
@@ -94,16 +94,8 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
     all_kept = dict.fromkeys(POINT, 1.0)
     whole = share[["use"]].drop_duplicates().assign(reducer=FIRST, dim=full, **all_kept)
     share = pd.concat([share[share["dim"] < full], whole]).assign(encoder=encoder)
-    share = in_order_of_uses(share[["reducer", "dim", *POINT, "use", "encoder"]])
+    share = ordered(share[["reducer", "dim", *POINT, "use", "encoder"]], "use", USES.values())
     return share.astype({"dim": int})
-
-
-def in_order_of_uses(share_rows: pd.DataFrame) -> pd.DataFrame:
-    """Shares of the first use first."""
-    place = {use: number for number, use in enumerate(USES.values())}
-    return share_rows.sort_values(
-        "use", key=lambda uses: uses.map(place), kind="stable", ignore_index=True
-    )
 
 
 def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
@@ -115,7 +107,8 @@ def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
     ways = changes["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$")
     changes = changes.assign(code=changes["method"], reducer=ways[0])
     share = _of_full(changes, scores, ["use", "reducer", "code", "dim", "bytes"])
-    return in_order_of_uses(share.assign(encoder=encoder)).astype({"dim": int, "bytes": int})
+    share = ordered(share.assign(encoder=encoder), "use", USES.values())
+    return share.astype({"dim": int, "bytes": int})
 
 
 def _of_full(changes: pd.DataFrame, scores: pd.DataFrame, by: list[str]) -> pd.DataFrame:

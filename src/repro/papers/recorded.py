@@ -21,7 +21,7 @@ from repro.report.tables import MISSING, Shown, show
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
 from repro.report.verdict_table import beside_printed, verdict_table
 from repro.results import recorded_rows, results_folder
-from repro.rows import only
+from repro.rows import only, ordered
 from repro.types import InputError, choices
 
 SCORES = (
@@ -76,10 +76,7 @@ def spoken_of(document: str) -> Shown:
     card = scorecard(verdicts)
     card = card[~card["recorded"].isin(SILENT)]
     places = [*(word for word in OUTCOMES if word != "cannot tell"), "cannot tell"]
-    return verdict_table(
-        verdicts,
-        card.sort_values("recorded", key=lambda words: words.map(places.index), kind="stable"),
-    )
+    return verdict_table(verdicts, ordered(card, "recorded", places))
 
 
 def chapter_verdicts(document: str, statements: Mapping[str, Mapping[str, str]]) -> Shown:

@@ -66,7 +66,8 @@ class LayerScores:
     def by_size(self, scores: Resampled, **common: Any) -> Rows:
         """A row for every size of some scores (dims,)."""
         common |= {"resamples": len(scores.draws)}
-        yield from ({**common, "dim": dim, **scores[i].columns} for i, dim in enumerate(self.dims))
+        for i, dim in enumerate(self.dims):
+            yield {**common, "dim": dim, **scores[i].columns}
 
     def at(self, layers: Sequence[int], scores: Resampled, dataset: str, **common: Any) -> Rows:
         """A line or lead (layers, dims) at some layers and, where the dataset is judged, over the

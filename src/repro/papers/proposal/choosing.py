@@ -76,9 +76,9 @@ def curve_rules(seen: Sequence[Case]) -> dict[str, Callable[[Case], Array]]:
 
 def size_rules(seen: Sequence[Case], target: float) -> dict[str, Callable[[Case], int]]:
     """Rules that name a size at once; the tuned constants are medians over other cases."""
-    answers = [c.reach(c.low, target) for c in seen]
-    share = float(np.median([answer / c.full for answer, c in zip(answers, seen, strict=True)]))
-    ratio = float(np.median([answer / c.ratio for answer, c in zip(answers, seen, strict=True)]))
+    answers = np.array([c.reach(c.low, target) for c in seen])
+    share = np.median(answers / [c.full for c in seen])
+    ratio = np.median(answers / [c.ratio for c in seen])
     return {
         SHARE: lambda c: c.at_least(share * c.full),
         RATIO: lambda c: c.at_least(ratio * c.ratio),
@@ -170,8 +170,8 @@ def _judged(
         rule = {**about, "method": name, "setting": setting_of(case.reducer, left_out)}
         if name in (CALIBRATED, SIZE_ALONE):
             for dim, value in zip(case.dims, curve, strict=True):
-                yield {**rule, "metric": "expected_share", "dim": int(dim), "value": float(value)}
-        error = float(np.abs(curve - case.share)[below].mean())
+                yield {**rule, "metric": "expected_share", "dim": dim, "value": value}
+        error = np.abs(curve - case.share)[below].mean()
         yield {**rule, "metric": "curve_error", "value": error}
     for target in targets:
         truth = case.reach(case.low, target)
@@ -183,10 +183,10 @@ def _judged(
         }
         for name, dim in answers.items():
             rule = {**about, "method": name, "setting": setting_of(case.reducer, left_out, target)}
-            yield {**rule, "metric": "answer", "dim": case.full, "value": float(dim)}
+            yield {**rule, "metric": "answer", "dim": case.full, "value": dim}
             if name not in (LABELS, KNEE):
                 share = case.kept(dim)
-                yield {**rule, "metric": "log2_error", "value": float(np.log2(dim / truth))}
+                yield {**rule, "metric": "log2_error", "value": np.log2(dim / truth)}
                 yield {**rule, "metric": "share_at_answer", "value": share}
                 yield {**rule, "metric": "target_met", "value": float(share >= target)}
                 yield {**rule, "metric": "share_of_size", "value": dim / case.full}

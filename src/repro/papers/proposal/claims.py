@@ -16,7 +16,7 @@ from repro.report.claims import judges_of
 from repro.report.judge import Group, Rule, judge
 from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
-from repro.rows import only
+from repro.rows import only, ordered
 
 TASKS = ("stsb", "sickr", AVERAGE, "hotpotqa")  # In the order of tables and figures
 
@@ -88,10 +88,7 @@ def slope_of_error(
 
 def in_task_order(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows by task, those of one task in their old order; recorded rows come sorted by name."""
-    place = {task: i for i, task in enumerate(TASKS)}
-    return rows.sort_values(
-        "dataset", key=lambda names: names.map(place).fillna(len(place)), kind="stable"
-    )
+    return ordered(rows, "dataset", TASKS)
 
 
 def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:

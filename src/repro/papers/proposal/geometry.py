@@ -36,9 +36,11 @@ def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
     also a negative.
     """
     positives: dict[str, str] = {}
+    used: set[str] = set()
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
-        if score >= MATCHING and a != b and not {a, b} & {*positives, *positives.values()}:
+        if score >= MATCHING and a != b and used.isdisjoint((a, b)):
             positives[a] = b
+            used |= {a, b}
     if len(positives) < 2:
         raise InputError(
             f"{pairs.name} has {len(positives)} pairs with a gold score of {MATCHING:g} or more: "
@@ -127,7 +129,7 @@ def geometry_rows(
         yield {"metric": "uniformity_limit", "value": theory.uniformity_limit(dim)}
         filled = uniformity_dim(rows[1]["value"])
         if filled is not None:
-            yield {"metric": "uniformity_dim", "value": float(filled)}
+            yield {"metric": "uniformity_dim", "value": filled}
         losses = batch_losses(Z1, Z2, temperature=temperature, batch=batch, seed=seed)
         yield {"metric": "info_nce", **bootstrap_mean(losses, seed=seed).columns}
         cosine = float(np.clip((Z1 * Z2).sum(axis=1).mean(), -1, 1))

@@ -276,9 +276,9 @@ def _coded(
 
 def _byte_counts(way: Way, book: coding.Codebook) -> Iterator[Row]:
     """Bytes of a vector, and of the codebook that all share."""
-    vector = float(coding.vector_bytes(way.dim, way.level))
+    vector = coding.vector_bytes(way.dim, way.level)
     yield {**_columns(way), "metric": "vector_bytes", "value": vector}
-    yield {**_columns(way), "metric": "codebook_bytes", "value": float(book.stored_bytes)}
+    yield {**_columns(way), "metric": "codebook_bytes", "value": book.stored_bytes}
 
 
 def _scored(

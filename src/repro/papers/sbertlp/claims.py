@@ -64,7 +64,7 @@ def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
 def by_set(rows: pd.DataFrame) -> list[Estimate]:
     """A number of every set, in the order of their names."""
     cells = estimate_cells(rows, ["dataset"], nothing_drawn(rows))
-    return [e for _, e in sorted(cells.items(), key=lambda cell: cell[0])]
+    return [e for _, e in sorted(cells.items())]
 
 
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:

@@ -24,7 +24,7 @@ from repro.report import figures, tables
 from repro.report.curves import points
 from repro.report.kinds import DATASETS, TITLES, paper_values, side_by_side, title_of
 from repro.report.tables import Shown, names, wide
-from repro.rows import only
+from repro.rows import only, ordered, parsed
 from repro.runs.lines import Line, Task, TextTable
 from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
@@ -125,11 +125,8 @@ def beside_the_paper(
     last.
     """
     table = side_by_side(printed, past, live, keys=("line",))
-    order = [*dict.fromkeys([*live["line"], *printed["line"]])]
-    place = {line: i for i, line in enumerate(order)} | {MAJORITY: len(order)}
-    table = table.sort_values(
-        "line", key=lambda c: c.map(place).fillna(len(order)), kind="stable", ignore_index=True
-    )
+    lines = dict.fromkeys([*live["line"], *printed["line"]])
+    table = ordered(table, "line", [line for line in lines if line != MAJORITY])
     return tables.comparison(named(table, printed, past, live), caption=caption)
 
 
@@ -181,10 +178,10 @@ def names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
 
 def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The leads of mapped systems over their own systems, by system, dataset and metric."""
-    sides = [method.split(" − ") for method in rows["method"]]
-    is_gain = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
-    metric = rows["metric"].str.removesuffix("_lead")
-    return rows.assign(method=[pair[-1] for pair in sides], metric=metric).loc[is_gain]
+    rows = parsed(rows)
+    gains = only(rows, winner=rows["rival"].map(lp, na_action="ignore"))
+    metric = gains["metric"].str.removesuffix("_lead")
+    return gains.assign(method=gains["rival"], metric=metric)
 
 
 def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:

@@ -155,7 +155,7 @@ def stages(
     opt = rows["value"].where(rows["metric"] == "optimal_dim")
     same = [rows[column] for column in ("backbone", "seed", "dim")]
     rows = rows.assign(opt=opt.groupby(same, dropna=False).transform("max"))
-    return judged(rules, of_set("stsb", rows), full)
+    return on_stsb(rules, rows, full)
 
 
 def suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:

@@ -296,6 +296,3 @@ def is_compared(line: Line, other: Line) -> bool:
         and other.method.startswith(("Isomap", "LLE"))
     )
     return (same or other.method == FULL) if line.method == TWO_STEP else (same and reduced)
-
-
-# Figure 3: several networks
