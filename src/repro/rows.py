@@ -7,14 +7,18 @@ Values are fractions or correlations; tables show them ×100. A row never says w
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import and_
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from repro.provenance import provenance
 from repro.types import InputError
 
+Row: TypeAlias = dict[str, Any]
+"""Some columns of a row, by name."""
 NAMES = (
     "experiment",
     "paper_table",
@@ -114,6 +118,24 @@ def without_origin(rows: pd.DataFrame) -> pd.DataFrame:
     for it, and what is left is picked in half the time.
     """
     return rows.drop(columns=[*ORIGIN, *IDENTITY], errors="ignore").copy()
+
+
+def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    return rows[reduce(and_, (rows[column] == value for column, value in where.items()))]
+
+
+def ordered(rows: pd.DataFrame, column: str, order: Iterable[Any]) -> pd.DataFrame:
+    """The rows by where the value of a column stands in an order; others come last, and equal ones
+    as they came.
+    """
+    place = {value: number for number, value in enumerate(order)}
+    return rows.sort_values(
+        column,
+        key=lambda values: values.map(place).fillna(len(place)),
+        kind="stable",
+        ignore_index=True,
+    )
 
 
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:

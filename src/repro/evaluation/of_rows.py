@@ -146,5 +146,5 @@ def estimates(
 ) -> dict[int, Estimate]:
     """`estimate` of every value of `by`, ascending."""
     fixed = pd.Series(deterministic, index=rows.index)
-    cells = estimate_cells(rows, [by], fixed).items()
-    return {int(key): cell for (key,), cell in sorted(cells, key=lambda item: item[0])}
+    cells = estimate_cells(rows, [by], fixed)
+    return {int(key): cell for (key,), cell in sorted(cells.items())}

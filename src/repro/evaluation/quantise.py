@@ -48,21 +48,26 @@ class Codebook:
         return 4 * self.dim * (0 if self.level in FLOATS else 1 if self.level == "binary" else 2)
 
 
+def bits_of(level: str) -> int:
+    """How many bits a level gives a number; an InputError for one that is not known."""
+    return BITS[one_of(level, list(BITS), "level")]
+
+
 def vector_bytes(dim: int, level: str) -> int:
     """Bytes of one coded vector, the bits that fill up its last byte included."""
-    return -(-check_dim(dim) * BITS[one_of(level, list(BITS), "level")] // 8)
+    return -(-check_dim(dim) * bits_of(level) // 8)
 
 
 def affordable_dim(budget: int, level: str) -> int:
     """How many numbers so many bytes hold; 0 where not even one."""
-    return 8 * check_dim(budget, what="budget") // BITS[one_of(level, list(BITS), "level")]
+    return 8 * check_dim(budget, what="budget") // bits_of(level)
 
 
 def fit_codebook(X: Any, level: str) -> Codebook:
     """Learn range or mean of every dimension from a fit set X (n, d), for a level of `BITS`."""
     X = check_embeddings(X).astype(np.float64)
-    bits, d = BITS[one_of(level, list(BITS), "level")], X.shape[1]
-    offset, step = np.zeros(d), np.ones(d)
+    bits = bits_of(level)
+    offset, step = np.zeros(X.shape[1]), np.ones(X.shape[1])
     if level == "binary":
         offset = X.mean(axis=0)
     elif level not in FLOATS:
@@ -97,16 +102,15 @@ def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
     """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the
     mean.
     """
-    if book.level in FLOATS:
-        kind, width = book.level, book.dim
-    else:
-        kind, width = "uint8", vector_bytes(book.dim, book.level)
+    is_float = book.level in FLOATS
+    kind = book.level if is_float else "uint8"
+    width = book.dim if is_float else vector_bytes(book.dim, book.level)
     if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
         raise InputError(
             f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of {book.dim} "
             f"dims are {kind}, {width} a row"
         )
-    if book.level in FLOATS:
+    if is_float:
         return codes.astype(np.float32)
     if book.level == "binary":
         bits = np.unpackbits(codes, axis=1, count=book.dim)

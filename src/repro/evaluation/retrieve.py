@@ -104,7 +104,8 @@ def retrieve(
     the last ranks, and how many such queries there are is logged. Else the order of rows would
     score.
     """
-    Q, C = (np.atleast_1d(plain_array(X, name)) for X, name in ((Q, "Q"), (C, "C")))
+    Q = np.atleast_1d(plain_array(Q, "Q"))
+    C = np.atleast_1d(plain_array(C, "C"))
     query_rows = _rows_of(query_ids, len(Q), "query")
     corpus_rows = _rows_of(corpus_ids, len(C), "document")
     relevant = _relevant(qrels, query_rows, corpus_rows)

@@ -17,6 +17,7 @@ from repro.methods import FULL_SIZE
 from repro.report.curves import curves
 from repro.report.tables import MISSING, NO_BREAK
 from repro.results import recorded_rows
+from repro.rows import only, ordered
 from repro.writing import write_text
 
 ENCODER = "all-MiniLM-L6-v2"
@@ -58,10 +59,18 @@ def published(reduced: pd.DataFrame) -> list[str]:
     """The encoders with recorded scores by dimension that this book did not train, `ENCODER`
     first.
     """
-    names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
+    names = only(reduced, metric="spearman")["backbone"].dropna().unique()
     return sorted(
         (name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name)
     )
+
+
+def of_uses(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
+    """An encoder's scores, and what changes them, with the use that each tells of as `use`."""
+    rows = only(rows, backbone=encoder)
+    metrics = rows["metric"].str.replace("_(lead|change)$", "", regex=True)
+    uses = map(USES.get, zip(rows["dataset"], metrics, strict=True))
+    return rows.assign(use=list(uses)).dropna(subset="use")
 
 
 def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
@@ -71,68 +80,49 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
     differences from the full size, paired by item: of texts that no reducer has seen, or of what is
     searched. Each run's share is of its own full size; the interval is over runs and items.
     """
-    paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
-    paired = paired.assign(
-        reducer=paired["winner"].map(REDUCERS),
-        metric=paired["metric"].str.removesuffix("_lead"),
-    )
+    scores = of_uses(reduced, encoder)
+    leads = scores.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
+    leads = leads.assign(reducer=leads["winner"].map(REDUCERS))
+    share = _of_full(leads, scores, ["use", "reducer", "dim"])
     floats = stored(coded, encoder).query("code in ('float32', 'float16')")
     # Float32 first
     floats = floats.sort_values("code", ascending=False, kind="stable")
     floats = floats.drop_duplicates(["use", "reducer", "dim"])
-    of_uses = []
-    for (dataset, metric), use in USES.items():
-        query_of_use = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
-        full = reduced.query(query_of_use).query("method == @FULL_SIZE")
-        leads = paired.query(query_of_use)
-        if len(full) and len(leads):
-            share = _of_full(leads, full, ["reducer", "dim"])
-        else:
-            full = coded.query(query_of_use).query("method == @FULL_SIZE")
-            share = floats[floats["use"] == use][["reducer", "dim", *POINT]]
-        if len(share):
-            all_kept = dict.fromkeys(POINT, 1.0)
-            full_size_row = {"reducer": FIRST, "dim": full["dim"].iloc[0], **all_kept}
-            share = share[share["dim"] < full_size_row["dim"]]
-            share = pd.concat([share, pd.DataFrame([full_size_row])], ignore_index=True)
-            of_uses.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
-    empty = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])
-    return pd.concat(of_uses, ignore_index=True) if of_uses else empty
+    share = pd.concat([share, floats[~floats["use"].isin(share["use"])]])
+    all_scores = pd.concat([scores, of_uses(coded, encoder)])
+    full = only(all_scores, method=FULL_SIZE)["dim"].max()
+    all_kept = dict.fromkeys(POINT, 1.0)
+    whole = share[["use"]].drop_duplicates().assign(reducer=FIRST, dim=full, **all_kept)
+    share = pd.concat([share[share["dim"] < full], whole]).assign(encoder=encoder)
+    share = ordered(share[["reducer", "dim", *POINT, "use", "encoder"]], "use", USES.values())
+    return share.astype({"dim": int})
 
 
 def stored(coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
     """Share of an encoder's full-size score by use, reducer, code, dim and bytes of a vector, with
     the 95 % interval of differences paired by item.
     """
-    changes = coded[(coded["backbone"] == encoder) & coded["metric"].str.endswith("_change")]
-    ways = changes["setting"].str.extract(rf"^({PCA}|{FIRST}), ([\d,]+) bytes$")
-    changes = changes.assign(
-        metric=changes["metric"].str.removesuffix("_change"),
-        code=changes["method"],
-        reducer=ways[0],
-        bytes=pd.to_numeric(ways[1].str.replace(",", "")),
-    )
-    of_uses = [pd.DataFrame(columns=["use", "encoder", "reducer", "code", "dim", "bytes", *POINT])]
-    for (dataset, metric), use in USES.items():
-        query_of_use = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
-        full = coded.query(query_of_use).query("method == @FULL_SIZE")
-        share = _of_full(changes.query(query_of_use), full, ["reducer", "code", "dim", "bytes"])
-        of_uses.append(share.assign(use=use, encoder=encoder))
-    of_uses = [share for share in of_uses if len(share)] or of_uses[:1]
-    return pd.concat(of_uses, ignore_index=True).astype({"dim": int, "bytes": int})
+    scores = of_uses(coded, encoder)
+    changes = scores[scores["metric"].str.endswith("_change")]
+    ways = changes["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$")
+    changes = changes.assign(code=changes["method"], reducer=ways[0])
+    share = _of_full(changes, scores, ["use", "reducer", "code", "dim", "bytes"])
+    share = ordered(share.assign(encoder=encoder), "use", USES.values())
+    return share.astype({"dim": int, "bytes": int})
 
 
-def _of_full(changes: pd.DataFrame, full: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def _of_full(changes: pd.DataFrame, scores: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Changes from the full size as shares of it, run by run: a line for each value of `by`."""
-    full_scores = full.groupby("seed", dropna=False)["value"].mean().astype(float)
-    of_full = changes[POINT].astype(float)
-    shares_of_rows = 1 + of_full.div(changes["seed"].map(full_scores), axis=0).to_numpy(float)
+    run = ["use", "seed"]
+    full_rows = only(scores, method=FULL_SIZE)
+    full = full_rows.groupby(run, dropna=False)["value"].mean().rename("full")
+    changes = changes.merge(full.reset_index(), on=run)
+    shares_of_rows = 1 + changes[POINT].div(changes["full"], axis=0).to_numpy(float)
     seeds = changes["seed"].fillna(-1).to_numpy()
     lines = []
     for place, cell in sorted(changes.groupby(by).indices.items()):
         e = interval_over_runs(shares_of_rows[cell], seeds[cell].tolist())
-        point = dict(zip(POINT, (e.value, e.low, e.high), strict=True))
-        lines.append({**dict(zip(by, place, strict=True)), **point})
+        lines.append((*place, e.value, e.low, e.high))
     return pd.DataFrame(lines, columns=[*by, *POINT])
 
 
@@ -170,34 +160,27 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
     """A line per way of `LADDER` to store a vector: bytes, code, and the shares of the full-size
     score by use, in %.
     """
-    scores = coded[
-        (coded["backbone"] == ENCODER) & coded["metric"].isin([metric for _, metric in USES])
-    ]
-    full = scores[scores["method"] == FULL_SIZE].set_index(["dataset", "metric"])
-    most = full["dim"].max() if len(full) else 0
-    full_size_rows = full.reset_index().assign(method="float32", bytes=4 * most)
-    full_size_rows = full_size_rows.assign(setting=f"{FIRST}, bytes")
+    scores = of_uses(coded, ENCODER)
+    scores = scores[scores["metric"].isin([metric for _, metric in USES])]
+    full = only(scores, method=FULL_SIZE)
+    if full.empty:
+        return pd.DataFrame()
+    most = full["dim"].max()
+    floats = full.assign(method="float32", bytes=4 * most, setting=f"{FIRST}, bytes")
+    ways = pd.concat([scores, floats])
+    share = 100 * ways["value"] / ways["use"].map(full.set_index("use")["value"])
+    ways = ways.assign(share=share.map("{:.1f}".format))
     lines = []
-    for level, dim in LADDER if len(full) else ():
+    for level, dim in LADDER:
         reducer = FIRST if dim == most else PCA
-        way = (
-            pd.concat([scores, full_size_rows])
-            .query("method == @level and dim == @dim")
-            .set_index(["dataset", "metric"])
-        )
+        way = only(ways, method=level, dim=dim)
         way = way[way["setting"].str.match(rf"{reducer}, [\d, ]*bytes")]
-        share = {
-            USES[task]: f"{100 * value / full['value'][task]:.1f}"
-            for task, value in way["value"].items()
-        }
-        if share:
+        if len(way):
             code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
-            lines.append({"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code, **share})
-    return (
-        pd.DataFrame(lines, columns=["bytes", "code", *USES.values()])
-        .dropna(axis=1, how="all")
-        .fillna(MISSING)
-    )
+            line = {"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code}
+            lines.append(line | dict(zip(way["use"], way["share"], strict=True)))
+    table = pd.DataFrame(lines, columns=["bytes", "code", *USES.values()])
+    return table.dropna(axis=1, how="all").fillna(MISSING)
 
 
 def statement(share_rows: pd.DataFrame) -> str:
@@ -254,9 +237,10 @@ def write_readme_figure(path: Path | None = None) -> Path:
     full = int(dims["dim"].max())
     way = "reducer == @PCA or dim == @full"
     dims = dims.query(way).assign(bytes=4 * dims["dim"], way="fewer dimensions")
-    codes = stored(coded).query("dim == @full and reducer == @FIRST and code in @WHOLE_CODES")
-    codes = pd.concat([codes, dims[dims["dim"] == full]])
-    codes = codes[codes["use"].isin(stored(coded)["use"])].assign(way="fewer bits")
+    ways = stored(coded)
+    codes = ways.query("dim == @full and reducer == @FIRST and code in @WHOLE_CODES")
+    codes = pd.concat([codes, only(dims, dim=full)])
+    codes = codes[codes["use"].isin(ways["use"])].assign(way="fewer bits")
     figure_rows = pd.concat([dims, codes]).query("bytes >= 48")
     figure = curves(
         figure_rows.assign(kind="recorded", dim=figure_rows["bytes"].astype(int)),

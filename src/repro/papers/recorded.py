@@ -8,19 +8,20 @@ import pandas as pd
 
 from repro import paths
 from repro.papers.ese import claims as ese
-from repro.papers.ese.reading import PRINTED_BACKBONE, only, printed, table1_cells
+from repro.papers.ese.reading import PRINTED_BACKBONE, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import OfExperiment, folded
-from repro.report.kinds import KINDS, paper_values
+from repro.report.kinds import KINDS, over_seeds, paper_values
 from repro.report.outcomes import NOT_SEEN, OUTCOMES, SILENT
 from repro.report.scorecard import counts, decisive, scorecard
 from repro.report.tables import MISSING, Shown, show
 from repro.report.verdict_frames import read_verdicts, recorded_frame, verdict_frame
 from repro.report.verdict_table import beside_printed, verdict_table
 from repro.results import recorded_rows, results_folder
+from repro.rows import only, ordered
 from repro.types import InputError, choices
 
 SCORES = (
@@ -75,10 +76,7 @@ def spoken_of(document: str) -> Shown:
     card = scorecard(verdicts)
     card = card[~card["recorded"].isin(SILENT)]
     places = [*(word for word in OUTCOMES if word != "cannot tell"), "cannot tell"]
-    return verdict_table(
-        verdicts,
-        card.sort_values("recorded", key=lambda words: words.map(places.index), kind="stable"),
-    )
+    return verdict_table(verdicts, ordered(card, "recorded", places))
 
 
 def chapter_verdicts(document: str, statements: Mapping[str, Mapping[str, str]]) -> Shown:
@@ -108,7 +106,7 @@ def stated(
     for owner, listed in statements.items():
         for claim, words in listed.items():
             claim_row = card.loc[claim]
-            parts = decisive(verdicts[verdicts["claim_id"] == claim], claim_row["network"])
+            parts = decisive(only(verdicts, claim_id=claim), claim_row["network"])
             measured = MISSING
             if len(parts) and claim_row["recorded"] not in SILENT:
                 quantity = str(parts.iloc[0]["what"])
@@ -146,11 +144,8 @@ def scorecard_lines() -> Iterator[str]:
             yield f"{'':<14} {row.why}"
     yield ""
     table = counts(card)
-    yield from (
-        (table if len(live) else table[table["numbers"] == "recorded"])
-        .to_string(index=False)
-        .splitlines()
-    )
+    table = table if len(live) else only(table, numbers="recorded")
+    yield from table.to_string(index=False).splitlines()
     if live.empty:
         yield "no live verdicts, as no book is built here: `make book` makes them"
 
@@ -174,14 +169,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
     paper, pooled = _printed(experiment), (recorded["readout"] == "pooler").any()
     for backbone, rows_of_network in recorded.groupby("backbone", sort=False, dropna=False):
         cells = rows_of_network.groupby(CELL, sort=False, dropna=False)["value"]
-        is_random = (cells.size() == 1) | (cells.nunique() > 1)
-        seeds = cells.size().where(is_random).astype("Int64")
-        numbers = {"recorded": cells.mean(), "sd": cells.std().where(is_random), "seeds": seeds}
-        shown = (
-            pd.DataFrame(numbers)
-            .reset_index()
-            .merge(paper, "left", on=[c for c in paper if c != "paper"])
-        )
+        numbers = over_seeds(cells).astype({"seeds": "Int64"}).reset_index()
+        shown = numbers.merge(paper, "left", on=[c for c in paper if c != "paper"])
         if pooled:  # Wang's tables print the pooler's output
             shown.loc[shown["readout"] != "pooler", "paper"] = float("nan")
         score = shown["metric"].str.match(SCORES)
@@ -192,11 +181,8 @@ def experiment_lines(experiment: str) -> Iterator[str]:
         )
         yield f"\n{'no network' if pd.isna(backbone) else backbone}: seeds {drawn_with}; {hardware}"
         shown = shown[[*CELL, "paper", "recorded", "sd", "seeds"]].dropna(axis="columns", how="all")
-        yield from shown.to_string(
-            index=False,
-            na_rep="",
-            float_format="{:.4g}".format,
-        ).splitlines()
+        lines = shown.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+        yield from lines.splitlines()
         yield from (f"  {command}" for command in rows_of_network["command"].dropna().unique())
 
 
@@ -207,14 +193,10 @@ def _printed(experiment: str) -> pd.DataFrame:
     short, _, table = experiment.partition("_")
     if not (paths.PAPER_VALUES / f"{PAPERS.get(short)}_{table}.csv").is_file():
         return pd.DataFrame({"method": [], "paper": []})
-    frame = (
-        paper_values(PAPERS[short], table)
-        if short != "ese"
-        else only(printed(table), backbone=PRINTED_BACKBONE)
-    )
-    key_columns = [
-        "method",
-        *(column for column in ("dataset", "metric", "dim") if frame[column].notna().any()),
-    ]
+    frame = paper_values(PAPERS[short], table)
+    if short == "ese":
+        frame = only(printed(table), backbone=PRINTED_BACKBONE)
+    told_apart = [name for name in ("dataset", "metric", "dim") if frame[name].notna().any()]
+    key_columns = ["method", *told_apart]
     cells = frame.drop_duplicates(key_columns)[[*key_columns, "value"]]
     return cells.rename(columns={"value": "paper"})

@@ -8,7 +8,7 @@ and a choice among cells; it is judged where it is weakest. What an interval say
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 from pandas.errors import UndefinedVariableError
@@ -25,10 +25,11 @@ Facts = Mapping[str, Any]
 """What is known of a group of rows: its encoder, full size, last layer, and whatever else queries
 and sentences name.
 """
-Split = Callable[[pd.DataFrame], Iterable[tuple[Facts, pd.DataFrame]]]
+Group: TypeAlias = tuple[Facts, pd.DataFrame]
+Split = Callable[[pd.DataFrame], Iterable[Group]]
 
 
-def each_network(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def each_network(rows: pd.DataFrame) -> Iterator[Group]:
     """The rows of each network by themselves."""
     for name, on_network in rows.groupby("backbone", sort=False):
         yield {"backbone": str(name)}, on_network
@@ -74,7 +75,6 @@ class Judge:
         """
         silent = True
         for facts, group in self.each(rows):
-            facts = facts if isinstance(facts, dict) else {"group": facts}
             columns = {column: group[column] for column in group if column in self.rows}
             chosen = group[[column for column in group if column in (*CELLS, *self.over)]]
             if len(chosen):

@@ -68,6 +68,16 @@ def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) 
     return pd.concat([frame for frame in frames if len(frame)] or frames[-1:], ignore_index=True)
 
 
+def over_seeds(cells: "pd.api.typing.SeriesGroupBy[Any, Any]") -> pd.DataFrame:
+    """The mean of every cell as `recorded`, its standard deviation as `sd` and the number of its
+    `seeds`: neither of a number that all of several seeds give, as nothing was drawn.
+    """
+    is_random = (cells.size() == 1) | (cells.nunique() > 1)
+    sd = cells.std().where(is_random)
+    seeds = cells.size().where(is_random)
+    return pd.DataFrame({"recorded": cells.mean(), "sd": sd, "seeds": seeds})
+
+
 def side_by_side(
     paper: pd.DataFrame,
     recorded: pd.DataFrame,
@@ -87,14 +97,13 @@ def side_by_side(
         raise InputError(
             f"live rows name the cell {twice} twice: select one metric, readout and seed first"
         )
-    grouped = recorded.groupby(keys, dropna=False)["value"]
-    is_random = (grouped.size() == 1) | (grouped.nunique() > 1)
+    ours = over_seeds(recorded.groupby(keys, dropna=False)["value"])
     live_numbers = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
     columns = {
         "paper": 100 * paper.set_index(keys)["value"],
-        "recorded": (100 * grouped.mean()),
-        "recorded_sd": 100 * grouped.std().where(is_random),
-        "seeds": grouped.size().where(is_random),
+        "recorded": 100 * ours["recorded"],
+        "recorded_sd": 100 * ours["sd"],
+        "seeds": ours["seeds"],
         "live": live_numbers["value"],
         "live_low": live_numbers["ci_low"],
         "live_high": live_numbers["ci_high"],

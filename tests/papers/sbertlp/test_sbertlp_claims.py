@@ -103,7 +103,7 @@ def test_a_statistic_that_chooses_by_lot_is_contradicted_in_5_of_100_cases_at_mo
     made = make_rows(rows, **shared, backbone="b", seed=0)
     for start in range(0, len(made), len(sets)):
         of_run = made[start : start + len(sets)]
-        (m,) = claims.regret(of_run, "LP-F2-1", "{group}", "Procrustes", "")
+        (m,) = claims.regret(of_run, "LP-F2-1", "{backbone}", "Procrustes", "")
         wrong += m.verdict == FAILS
     assert wrong / runs <= 0.05
 

@@ -11,7 +11,6 @@ from repro.methods import ESE_DEFAULT
 from repro.papers.ese.reading import (
     PLACES,
     RIVALS,
-    only,
     printed_lead,
     printed_variants,
     tried_sizes,
@@ -20,6 +19,7 @@ from repro.report.cells import lowest
 from repro.report.claims import record_of
 from repro.report.measurements import absent, effect
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 COMPRESSION = tuple(record_of("ESE-T2-1")["parts"][0]["names"])
 """Targets of Table 2, from best to worst as printed."""

@@ -5,8 +5,9 @@ else by two proxies that have no printed size.
 import pandas as pd
 
 from repro.methods import ESE, RAW
-from repro.papers.ese.reading import only, printed
+from repro.papers.ese.reading import printed
 from repro.report.kinds import paper_values
+from repro.rows import only
 
 FOUND = {
     "exact_match": "exact match",

@@ -19,11 +19,11 @@ from repro.methods import (
 )
 from repro.papers.ese import ablation, answers, layers, seconds
 from repro.papers.ese.answers import EXACT, PROXIES
-from repro.papers.ese.reading import only
 from repro.report.claims import judges_of
 from repro.report.judge import Rule, judge
 from repro.report.measurements import effect
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
 """Agreement of a prefix with the whole, without a map."""
@@ -52,7 +52,7 @@ def depth(
 
 def searched(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """The same of Table 3, of a backbone with exact matches without its proxies."""
-    exact = rows["backbone"].isin(rows.loc[rows["metric"] == EXACT, "backbone"])
+    exact = rows["backbone"].isin(only(rows, metric=EXACT)["backbone"])
     return measured(rules, rows[~(exact & rows["metric"].isin(PROXIES))])
 
 

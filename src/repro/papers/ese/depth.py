@@ -24,7 +24,7 @@ from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, SHALLOW_AVERAGE
 from repro.papers.ese.lines import LayeredEncoder
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.lines import SEVEN_SETS
 from repro.sets import ScoredPairs, all_texts
 from repro.store import Store
@@ -32,7 +32,7 @@ from repro.terminal import progress_bar
 from repro.types import InputError
 
 DEEPEST = 12  # The paper reports the last twelve layers
-Rows = Iterator[dict[str, Any]]
+Rows = Iterator[Row]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class LayerScores:
     def by_size(self, scores: Resampled, **common: Any) -> Rows:
         """A row for every size of some scores (dims,)."""
         common |= {"resamples": len(scores.draws)}
-        yield from ({**common, "dim": dim, **scores[i].columns} for i, dim in enumerate(self.dims))
+        for i, dim in enumerate(self.dims):
+            yield {**common, "dim": dim, **scores[i].columns}
 
     def at(self, layers: Sequence[int], scores: Resampled, dataset: str, **common: Any) -> Rows:
         """A line or lead (layers, dims) at some layers and, where the dataset is judged, over the

@@ -12,12 +12,12 @@ import pandas as pd
 
 from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
-from repro.papers.ese.reading import PLACES, at_places, difference, only
+from repro.papers.ese.reading import PLACES, at_places, difference
 from repro.report.curves import points
 from repro.report.figures import Drawing, drawing
 from repro.report.tables import wide
 from repro.report.whiskers import sized, whiskers
-from repro.rows import parsed
+from repro.rows import only, ordered, parsed
 from repro.settings import ESPRESSO_FORMS, EspressoConfig
 from repro.types import one_of
 
@@ -104,19 +104,14 @@ def difference_rows(
     variants' order.
     """
     lead_rows = parsed(at_places(rows, "spearman_lead", every_size=every_size))
-    lead_rows = lead_rows[lead_rows["rival"] == lead_rows["winner"].map(references)].assign(
-        variant=lambda frame: frame["winner"]
-    )
-    return lead_rows.sort_values(
-        "variant", key=lambda names: names.map(list(references).index), kind="stable"
-    )
+    lead_rows = only(lead_rows, rival=lead_rows["winner"].map(references))
+    return ordered(lead_rows.assign(variant=lead_rows["winner"]), "variant", references)
 
 
 def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: str) -> pd.DataFrame:
     """The same for the reader: a line per variant and place, a column per size."""
-    cells = difference_rows(rows, references, every_size=True).assign(
-        against=lambda frame: frame["rival"]
-    )
+    cells = difference_rows(rows, references, every_size=True)
+    cells = cells.assign(against=cells["rival"])
     dims = sorted(cells["dim"].unique(), reverse=True)
     orders = {"variant": list(references), "place": list(PLACES), "dim": dims}
     names = {str(dim): f"{kind}, {dim} dims" for dim in dims}

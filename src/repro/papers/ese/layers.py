@@ -3,7 +3,9 @@
 A backbone is judged where it has all of the paper's lines.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from math import isnan, nan
 from typing import Any
 
@@ -14,10 +16,12 @@ from repro.evaluation.of_rows import estimate, estimates
 from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
-from repro.papers.ese.reading import PRINTED_BACKBONE, RIVALS, only, printed, printed_lead
+from repro.papers.ese.reading import PRINTED_BACKBONE, RIVALS, printed, printed_lead
 from repro.report.cells import farthest
+from repro.report.judge import Group
 from repro.report.measurements import absent, effect
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 # The score that layers are to pass, and the best of the same figure
 PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
@@ -29,7 +33,7 @@ def complete(
     metric: str = "spearman",
     falls: bool | None = None,
     layers: int = 0,
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+) -> Iterator[Group]:
     """Backbones that have a score of all of the paper's lines and so many layers, with their depth
     and full size.
 
@@ -37,7 +41,7 @@ def complete(
     """
     for name, rows_of_backbone in rows.groupby("backbone", sort=False):
         last = int(rows_of_backbone["layer"].max())
-        scored = rows_of_backbone.loc[rows_of_backbone["metric"] == metric, "method"]
+        scored = only(rows_of_backbone, metric=metric)["method"]
         has = {RAW, MRL, ESE} <= set(scored)
         if has and last >= layers and falls in (None, "UAE" in name):
             yield (
@@ -80,14 +84,12 @@ def language_models(
         )
         if len(gain):
             gains[name] = estimate(gain)
-    large = {
-        name: e for name, e in gains.items() if "qwen" in name.lower() or "llama" in name.lower()
-    }
-    others = {name: e for name, e in gains.items() if name not in large}
+    by_gain = sorted(gains, key=lambda name: gains[name].value)
+    large = [name for name in by_gain if re.search("qwen|llama", name.lower())]
+    others = [name for name in by_gain if name not in large]
     if large and others:
-        model = max(large, key=lambda name: large[name].value)
-        other = min(others, key=lambda name: others[name].value)
-        gap = large[model] - others[other]
+        model, other = large[-1], others[0]
+        gap = gains[model] - gains[other]
         yield effect(claim, gap, what.format(model=model, other=other), direction=-1)
     else:
         yield absent(claim, why)
@@ -129,12 +131,9 @@ def first_above(layers: Iterable[int], scores: Floats, threshold: float) -> Floa
     """The first layer whose score (…, layers) exceeds a threshold; one past the last for a line
     that never does.
     """
-    layer_numbers = [*layers]
-    passed = np.concatenate(
-        [scores > threshold, np.ones_like(scores[..., :1], dtype=bool)],
-        axis=-1,
-    )
-    return np.array([*layer_numbers, layer_numbers[-1] + 1.0])[passed.argmax(-1)]
+    numbers = np.array([*layers], float)
+    passed = scores > threshold
+    return np.where(passed.any(-1), numbers[passed.argmax(-1)], numbers[-1] + 1)
 
 
 def first_layer(
@@ -148,10 +147,8 @@ def first_layer(
     score_by_layer = layer_scores(rows, method, dataset)
     if not score_by_layer:
         return None
-    return of_parts(
-        list(score_by_layer.values()),
-        lambda scores: first_above(score_by_layer, scores, threshold),
-    )
+    first = partial(first_above, score_by_layer, threshold=threshold)
+    return of_parts(list(score_by_layer.values()), first)
 
 
 def first_layers(
@@ -168,29 +165,30 @@ def first_layers(
     for facts, rows_of_backbone in complete(rows):
         threshold = float(rows_of_backbone["threshold"].iloc[0])
         passed = threshold_of(rows_of_backbone) if isnan(threshold) else threshold
-        scores_by_method = {
-            method: layer_scores(rows_of_backbone, method) for method in (RAW, MRL, ESE)
-        }
         as_deep = facts["last"] == of_layers
         for later in RIVALS:
-            rival_scores, ese_scores = scores_by_method[later], scores_by_method[ESE]
-            if rival_scores and ese_scores:
-
-                def gap_of(
-                    scores: Floats,
-                    rival_scores: Any = rival_scores,
-                    ese_scores: Any = ese_scores,
-                    passed: float = passed,
-                ) -> Floats:
-                    of_rival, of_ese = np.split(scores, [len(rival_scores)], axis=-1)
-                    first_of_ese = first_above(ese_scores, of_ese, passed)
-                    return first_above(rival_scores, of_rival, passed) - first_of_ese
-
-                gap = of_parts([*rival_scores.values(), *ese_scores.values()], gap_of)
+            gap = layers_later(rows_of_backbone, later, passed)
+            if gap is not None:
                 quantity = what.format(**facts, later=later, earlier=ESE, passed=passed)
                 paper = printed_after[later] if as_deep else None
                 fields: dict[str, Any] = {"paper": paper, "sized": not as_deep, "unit": unit}
                 yield effect(claim, gap, quantity, network=facts["backbone"], **fields)
+
+
+def layers_later(rows: pd.DataFrame, rival: str, threshold: float) -> Estimate | None:
+    """How many layers later a rival passes a threshold than ESE, seed by seed; None where one of
+    them has no scores.
+    """
+    of_rival, of_ese = (layer_scores(rows, method) for method in (rival, ESE))
+    if not (of_rival and of_ese):
+        return None
+
+    def gap(scores: Floats) -> Floats:
+        rival_scores, ese_scores = np.split(scores, [len(of_rival)], axis=-1)
+        first_of_ese = first_above(of_ese, ese_scores, threshold)
+        return first_above(of_rival, rival_scores, threshold) - first_of_ese
+
+    return of_parts([*of_rival.values(), *of_ese.values()], gap)
 
 
 def level_from(

@@ -3,10 +3,6 @@
 A layer of the paper's backbone, and ESE's compressed size, is read as the same share of ours.
 """
 
-from functools import reduce
-from operator import and_
-from typing import Any
-
 import pandas as pd
 
 from repro.evaluation.of_rows import estimate
@@ -24,6 +20,7 @@ from repro.methods import (
 )
 from repro.report.kinds import paper_values
 from repro.results import recorded_rows
+from repro.rows import only
 
 RIVALS = (RAW, MRL)  # What the paper compares ESE with; the control is ours
 PRINTED_BACKBONE = "bge-base-en-v1.5"
@@ -31,11 +28,6 @@ PRINTED_BACKBONE = "bge-base-en-v1.5"
 """
 PLACES = {"last layer": AVERAGE, "≺ Avg.": SHALLOW_AVERAGE}
 """Where scores are averaged over the seven sets, as tables call it."""
-
-
-def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
-    """The rows whose columns have these values."""
-    return rows[reduce(and_, (rows[column] == value for column, value in where.items()))]
 
 
 def printed(table: str) -> pd.DataFrame:
@@ -111,7 +103,7 @@ def by_pairs(rows: pd.DataFrame, backbone: str, longer: str) -> pd.DataFrame:
         longer: the experiment of the lines trained on all pairs.
     """
     both = pd.concat([rows, recorded_rows(longer)])
-    of_network = both[both["backbone"] == backbone]
+    of_network = only(both, backbone=backbone)
     untouched = of_network[of_network["n_train"].isna()]
     return pd.concat(
         [

@@ -7,11 +7,11 @@ import pandas as pd
 
 from repro.evaluation.seeds import Estimate, doublings
 from repro.methods import ESE, MRL
-from repro.papers.ese.reading import only
 from repro.report.cells import farthest, lowest
 from repro.report.claims import record_of
 from repro.report.measurements import change, ratio
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 MEAN = "mean over sizes"  # End of the setting of the ratios that are averaged over sizes
 PER_CENT = record_of("ESE-F6-1")["parts"][0]["margin"]

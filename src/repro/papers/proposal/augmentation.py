@@ -20,7 +20,7 @@ from repro.methods import UNTRAINED
 from repro.models.sources import identity
 from repro.objectives import columns_of
 from repro.papers.proposal.geometry import geometry_of, positives_of
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import as_it_is, encode_tasks
 from repro.runs.lines import Task, TextTable
@@ -177,7 +177,7 @@ def wording_rows(
     """Share of the sentences that have a positive, and how many words the two share, by
     augmentation and seed.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for seed, augmentations in augmentations_by_seed.items():
         for augmentation in augmentations:
             if augmentation.positives is not None:
@@ -190,7 +190,7 @@ def _wording_measures(
     sentences: Sequence[str],
     positives: Positives,
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """The share of sentences with a positive, and the mean share of their words that it has."""
     pairs = zip(sentences, positives, strict=True)
     overlap = [token_overlap(a, b) for a, b in pairs if b is not None]
@@ -217,7 +217,7 @@ def augmentation_rows(
     if not augmentations_by_seed:
         raise InputError("no seed: make augmentations for at least one")
     tests = {name: Task(name, splits).pairs for name, splits in tasks.items()}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for seed, augmentations in augmentations_by_seed.items():
         of_seed = replace(config, seed=seed)
         embedded = {UNTRAINED: _untrained(of_seed, tasks, store)}
@@ -255,7 +255,7 @@ def _measured(
     embedded: Mapping[str, TextTable],
     tests: Mapping[str, ScoredPairs],
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Geometry on the first task, then scores on all; every method's lead over dropout beside its
     score.
     """

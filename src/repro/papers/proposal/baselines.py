@@ -24,7 +24,7 @@ from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.device import default_device
 from repro.models.layerless import Encoder
 from repro.models.packing import merge_equal
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.scorers import cosines_of
 from repro.seeding import make_rng
@@ -123,12 +123,12 @@ def baseline_rows(
     and slowest, of so many timed sentences of the first task; `zero_vectors`, texts of unknown
     words.
     """
-    rows: list[dict[str, Any]] = []
-    columns: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    columns: list[Row] = []
     readings: list[Reading] = []
     encoders = [baseline.make() for baseline in baselines]
     for baseline, encoder in zip(baselines, encoders, strict=True):
-        memory: list[dict[str, Any]] = []
+        memory: list[Row] = []
         if isinstance(encoder, TfidfEncoder):
             dim, by_task, memory = _counted(encoder, tasks)
         else:
@@ -166,7 +166,7 @@ def _costs(
     baselines: Sequence[Loaded],
     encoders: Sequence[Encoder],
     texts: Sequence[str],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Seconds that each baseline takes for a million texts, by those it takes for some."""
     works: dict[int, Callable[[], Callable[[], object]]] = {}
     for k, encoder in enumerate(encoders):
@@ -187,7 +187,7 @@ def _qualities(
     of_task: Sequence[tuple[Array, int]],
     pairs: ScoredPairs,
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Spearman and zero vectors of every baseline on a task, and the leads of those with a printed
     score over one another.
     """
@@ -206,7 +206,7 @@ def _qualities(
 def _counted(
     encoder: TfidfEncoder,
     tasks: Mapping[str, ScoredPairs],
-) -> tuple[int, Reading, list[dict[str, Any]]]:
+) -> tuple[int, Reading, list[Row]]:
     """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory.
 
     Its size; by task the cosines of all pairs and the number of zero vectors; rows on its memory in

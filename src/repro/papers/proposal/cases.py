@@ -14,7 +14,7 @@ from dimadvise.bounds import NoShareError, smallest_sufficient
 from dimadvise.inputs import judged_texts
 from dimadvise.request import Request
 from repro.methods import FULL_SIZE
-from repro.rows import make_rows
+from repro.rows import Row, make_rows, only
 from repro.runs.encoders import Named
 from repro.sets import DataSet
 from repro.store import Store
@@ -57,7 +57,7 @@ def retention_rows(
         "items": float(advice.items),
     }
     full = {"method": FULL_SIZE, "dim": advice.full_dim}
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {**full, "metric": metric, "value": value} for metric, value in facts.items()
     ]
     for c in advice.candidates:
@@ -108,7 +108,7 @@ class Case:
 def cases_of(curves: pd.DataFrame) -> list[Case]:
     """Cases from the rows of `retention_rows`."""
     cases = []
-    facts = curves[curves["metric"] == "participation_ratio"].set_index(["backbone", "dataset"])
+    facts = only(curves, metric="participation_ratio").set_index(["backbone", "dataset"])
     names = ["share_kept", "predicted", "neighbours_kept"]
     by_size = curves[curves["metric"].isin(names)]
     for (encoder, task, reducer), group in by_size.groupby(

@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 
 from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, features
 from repro.papers.proposal.cases import Case, cases_of
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.terminal import complain
 from repro.types import Array, InputError, check_same_length
 
@@ -76,9 +76,9 @@ def curve_rules(seen: Sequence[Case]) -> dict[str, Callable[[Case], Array]]:
 
 def size_rules(seen: Sequence[Case], target: float) -> dict[str, Callable[[Case], int]]:
     """Rules that name a size at once; the tuned constants are medians over other cases."""
-    answers = [c.reach(c.low, target) for c in seen]
-    share = float(np.median([answer / c.full for answer, c in zip(answers, seen, strict=True)]))
-    ratio = float(np.median([answer / c.ratio for answer, c in zip(answers, seen, strict=True)]))
+    answers = np.array([c.reach(c.low, target) for c in seen])
+    share = np.median(answers / [c.full for c in seen])
+    ratio = np.median(answers / [c.ratio for c in seen])
     return {
         SHARE: lambda c: c.at_least(share * c.full),
         RATIO: lambda c: c.at_least(ratio * c.ratio),
@@ -101,7 +101,7 @@ def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> 
         )
         return make_rows([], **shared)
     kinds_left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
-    judged: list[dict[str, Any]] = []
+    judged: list[Row] = []
     for left_out in kinds_left_out:
         for c in cases:
             judged += _judged(c, cases, left_out, targets)
@@ -159,7 +159,7 @@ def _judged(
     cases: Sequence[Case],
     left_out: str,
     targets: Sequence[float],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     seen = others(case, cases, left_out)
     if not seen:
         return
@@ -170,8 +170,8 @@ def _judged(
         rule = {**about, "method": name, "setting": setting_of(case.reducer, left_out)}
         if name in (CALIBRATED, SIZE_ALONE):
             for dim, value in zip(case.dims, curve, strict=True):
-                yield {**rule, "metric": "expected_share", "dim": int(dim), "value": float(value)}
-        error = float(np.abs(curve - case.share)[below].mean())
+                yield {**rule, "metric": "expected_share", "dim": dim, "value": value}
+        error = np.abs(curve - case.share)[below].mean()
         yield {**rule, "metric": "curve_error", "value": error}
     for target in targets:
         truth = case.reach(case.low, target)
@@ -183,16 +183,16 @@ def _judged(
         }
         for name, dim in answers.items():
             rule = {**about, "method": name, "setting": setting_of(case.reducer, left_out, target)}
-            yield {**rule, "metric": "answer", "dim": case.full, "value": float(dim)}
+            yield {**rule, "metric": "answer", "dim": case.full, "value": dim}
             if name not in (LABELS, KNEE):
                 share = case.kept(dim)
-                yield {**rule, "metric": "log2_error", "value": float(np.log2(dim / truth))}
+                yield {**rule, "metric": "log2_error", "value": np.log2(dim / truth)}
                 yield {**rule, "metric": "share_at_answer", "value": share}
                 yield {**rule, "metric": "target_met", "value": float(share >= target)}
                 yield {**rule, "metric": "share_of_size", "value": dim / case.full}
 
 
-def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _summaries(rows: pd.DataFrame) -> Iterator[Row]:
     """Over all cases: four errors (method-choosing-dim in the book), the median size, and the
     number of cases.
     """

@@ -13,9 +13,10 @@ from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.report.cells import Cells, lowest
 from repro.report.claims import judges_of
-from repro.report.judge import Facts, Rule, judge
+from repro.report.judge import Group, Rule, judge
 from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
+from repro.rows import only, ordered
 
 TASKS = ("stsb", "sickr", AVERAGE, "hotpotqa")  # In the order of tables and figures
 
@@ -26,7 +27,7 @@ def surest(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """
     measurements = []
     for _, rows_of_network in rows.groupby("backbone", sort=False):
-        averages = rows_of_network[rows_of_network["dataset"] == AVERAGE]
+        averages = only(rows_of_network, dataset=AVERAGE)
         measurements += judge(rules, averages if len(averages) else rows_of_network)
     return measurements
 
@@ -44,7 +45,7 @@ def trend_of(
     gives them; a metric without one by whichever it shows, so that only the absence of a trend
     speaks against the claim.
     """
-    metric_rows = rows[rows["metric"] == metric]
+    metric_rows = only(rows, metric=metric)
     if metric_rows["dim"].nunique() >= 3:
         m = trend(claim, estimates(metric_rows), direction or 1, what)
         yield m if direction or m.value >= 0 else replace(m, direction=-1)
@@ -54,7 +55,7 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
     """Slope of ln(rms change of cosines) against ln(dim), by backbone and draw; needs three dims of
     a draw.
     """
-    change_rows = rows[(rows["metric"] == "cosine_rms") & (rows["method"] == "GRP")]
+    change_rows = only(rows, metric="cosine_rms", method="GRP")
     slope_by_draw = {}
     for key, group in change_rows.groupby(["backbone", "seed"]):
         if group["dim"].nunique() >= 3:
@@ -87,10 +88,7 @@ def slope_of_error(
 
 def in_task_order(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows by task, those of one task in their old order; recorded rows come sorted by name."""
-    place = {task: i for i, task in enumerate(TASKS)}
-    return rows.sort_values(
-        "dataset", key=lambda names: names.map(place).fillna(len(place)), kind="stable"
-    )
+    return ordered(rows, "dataset", TASKS)
 
 
 def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
@@ -113,19 +111,8 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
         lead_by_reduction = {str(over): estimate(seeds) for over, seeds in by_reduction}
         closest, e = lowest(lead_by_reduction)
         ahead = "training" if e.low > 0 else "reduction" if e.high < 0 else "open"
-        lines.append(
-            {
-                "dataset": str(dataset),
-                "dim": int(dim),
-                "over": closest,
-                "value": e.value,
-                "low": e.low,
-                "high": e.high,
-                "seeds": e.seeds,
-                "ahead": ahead,
-                "estimate": e,
-            }
-        )
+        numbers = (e.value, e.low, e.high, e.seeds)
+        lines.append((str(dataset), int(dim), closest, *numbers, ahead, e))
     columns = ["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead", "estimate"]
     return pd.DataFrame(lines, columns=columns)
 
@@ -137,25 +124,25 @@ def trained_or_reduced(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Me
     reduction wins.
     """
     network = str(rows["backbone"].iloc[0])
-    for e in closest_reductions(rows[rows["metric"] == "spearman_lead"]).itertuples():
+    for e in closest_reductions(only(rows, metric="spearman_lead")).itertuples():
         quantity = what.format(network=network, dataset=e.dataset, dim=e.dim, over=e.over)
         yield effect(claim, e.estimate, quantity, network=network)
 
 
-def sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def sets(rows: pd.DataFrame) -> Iterator[Group]:
     """The rows of each set, with the network, its full size and two shares of it.
 
     256 and 128 of BERT's 768 are a third and a sixth: from the first on the proposal expects hardly
     a loss, to the second only of the two-step method.
     """
-    full = int(rows.loc[rows["method"] == FULL_SIZE, "dim"].dropna().iloc[0])
+    full = int(only(rows, method=FULL_SIZE)["dim"].dropna().iloc[0])
     shares = {"full": full, "third": 1 / 3 * full, "sixth": 1 / 6 * full}
     for dataset, rows_of_set in in_task_order(rows).groupby("dataset", sort=False):
         network = str(rows_of_set["backbone"].iloc[0])
         yield {**shares, "network": network, "dataset": str(dataset)}, rows_of_set
 
 
-def cells(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def cells(rows: pd.DataFrame) -> Iterator[Group]:
     """The rows of each set and dim."""
     for facts, rows_of_set in sets(rows):
         yield from ((facts, rows_of_dim) for _, rows_of_dim in rows_of_set.groupby("dim"))

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from repro import theory
 from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.lines import TextTable
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
@@ -36,9 +36,11 @@ def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
     also a negative.
     """
     positives: dict[str, str] = {}
+    used: set[str] = set()
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
-        if score >= MATCHING and a != b and not {a, b} & {*positives, *positives.values()}:
+        if score >= MATCHING and a != b and used.isdisjoint((a, b)):
             positives[a] = b
+            used |= {a, b}
     if len(positives) < 2:
         raise InputError(
             f"{pairs.name} has {len(positives)} pairs with a gold score of {MATCHING:g} or more: "
@@ -60,7 +62,7 @@ def geometry_of(
     pairs: ScoredPairs,
     sides: tuple[Sequence[str], Sequence[str]],
     seed: int,
-) -> tuple[Array, Array, list[dict[str, Any]]]:
+) -> tuple[Array, Array, list[Row]]:
     """Both sides of the positives as unit rows, and the rows of their alignment and of all
     sentences' uniformity.
     """
@@ -121,13 +123,13 @@ def geometry_rows(
         complain(f"{count} positive pairs do not fill a batch of {batch}: one batch of all")
         batch = count
 
-    def measured(dim: int) -> Iterator[dict[str, Any]]:
+    def measured(dim: int) -> Iterator[Row]:
         Z1, Z2, rows = geometry_of(tables[dim], pairs, sides, seed)
         yield from rows
         yield {"metric": "uniformity_limit", "value": theory.uniformity_limit(dim)}
         filled = uniformity_dim(rows[1]["value"])
         if filled is not None:
-            yield {"metric": "uniformity_dim", "value": float(filled)}
+            yield {"metric": "uniformity_dim", "value": filled}
         losses = batch_losses(Z1, Z2, temperature=temperature, batch=batch, seed=seed)
         yield {"metric": "info_nce", **bootstrap_mean(losses, seed=seed).columns}
         cosine = float(np.clip((Z1 * Z2).sum(axis=1).mean(), -1, 1))

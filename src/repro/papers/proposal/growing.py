@@ -19,7 +19,7 @@ from repro.methods import FULL_SIZE
 from repro.papers.proposal.collection import Collection
 from repro.papers.proposal.searches import FULL, NEIGHBOURS, Coder, Nearest, Search, Way
 from repro.reducers import REDUCER_NAMES
-from repro.rows import make_rows
+from repro.rows import Row, make_rows, only
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, unit_rows
 
@@ -27,30 +27,17 @@ from repro.types import Array, InputError, unit_rows
 SETTING = r"(?P<level>.+), (?P<vectors>[\d,]+) vectors(?:, (?P<candidates>\d+) re-scored)?"
 
 
-def _searches(collection: Collection, coder: Coder, depth: int) -> Iterator[Search]:
+def _searches(collection: Collection, coder: Coder, depth: int) -> dict[Way, Search]:
     """A search that has seen the paragraphs, but no document yet, for every way of a coder."""
-    queries_by_way = dict(coder.queries(unit_rows(collection.asking)))
-    questions = collection.asked
-    if questions is None:
-        for way in coder.ways:
-            queries = queries_by_way[way]
-            yield Search(way, queries, None, [], [], Nearest(len(queries), depth))
-        return
-    questions_by_way = dict(coder.queries(unit_rows(questions.questions)))
-    for way, paragraphs in coder.stored(unit_rows(questions.paragraphs)):
-        cosines = questions_by_way[way] @ paragraphs.T
-        gold = [cosines[number, rows] for number, rows in enumerate(questions.relevant)]
-        ahead = []
-        for number, of_gold in enumerate(gold):
-            ahead.append((cosines[number] > of_gold[:, None]).sum(axis=1))
-        yield Search(
-            way,
-            queries_by_way[way],
-            questions_by_way[way],
-            gold,
-            ahead,
-            Nearest(len(queries_by_way[way]), depth),
-        )
+    searches = {}
+    for way, queries in coder.queries(unit_rows(collection.asking)):
+        searches[way] = Search(queries, Nearest(len(queries), depth))
+    if (asked := collection.asked) is not None:
+        for way, questions in coder.queries(unit_rows(asked.questions)):
+            searches[way].questions = questions
+        for way, paragraphs in coder.stored(unit_rows(asked.paragraphs)):
+            searches[way].see(paragraphs, asked.relevant)
+    return searches
 
 
 def collection_rows(
@@ -90,7 +77,7 @@ def collection_rows(
     coders = [Coder(name, of_reducer, teaching, seed) for name, of_reducer in by_reducer.items()]
     searches: dict[Way, Search] = {}
     for coder in coders:
-        searches |= {search.way: search for search in _searches(collection, coder, max(depths))}
+        searches |= _searches(collection, coder, max(depths))
     shares_kept: dict[tuple[Way, int, int], Array] = {}
     gains: dict[tuple[Way, int], Array] = {}
     for seen in _searched(collection, sizes, coders, searches):
@@ -131,7 +118,7 @@ def _kept_rows(
     dataset: str,
     smallest: int,
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Rows of the neighbours that ways keep, and of what growing from the smallest collection
     changes.
     """
@@ -154,7 +141,7 @@ def _gain_rows(
     gains: dict[tuple[Way, int], Array],
     collection: Collection,
     seed: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Rows of the questions that find their paragraphs."""
     if collection.asked is None:
         return
@@ -199,28 +186,28 @@ def statement(rows: pd.DataFrame) -> str:
     Args:
         rows: as `with_setting` gives them.
     """
-    neighbour_rows = rows[(rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")]
-    neighbour_rows = neighbour_rows[neighbour_rows["method"] == REDUCER_NAMES["svd"]]
+    of_svd = {"level": "float32", "method": REDUCER_NAMES["svd"]}
+    neighbour_rows = only(rows, metric="neighbours_kept", **of_svd)
     if neighbour_rows.empty:
         return "No rows are recorded."
     encoder = neighbour_rows.loc[neighbour_rows["vectors"].idxmax(), "backbone"]
-    of_encoder = neighbour_rows[neighbour_rows["backbone"] == encoder]
+    of_encoder = only(neighbour_rows, backbone=encoder)
     full = int(of_encoder["full"].iloc[0])
     sizes = [int(of_encoder["vectors"].min()), int(of_encoder["vectors"].max())]
     sentence_parts = []
-    alone = of_encoder[of_encoder["candidates"] == NEIGHBOURS]
+    alone = only(of_encoder, candidates=NEIGHBOURS)
     for dim in (full // 2, int(alone["dim"].min())):
-        cells = alone[alone["dim"] == dim].set_index("vectors").loc[sizes]
+        cells = only(alone, dim=dim).set_index("vectors").loc[sizes]
         before, after = [
             f"{100 * cell.value:.1f} % ({100 * cell.ci_low:.1f} to {100 * cell.ci_high:.1f})"
             for cell in cells.itertuples()
         ]
         sentence_parts.append(f"{dim} dimensions keep {before} and {after}")
     clauses = "; ".join(sentence_parts)
-    half = 100 * alone[alone["dim"] == full // 2].set_index("vectors")["value"].loc[sizes]
+    half = 100 * only(alone, dim=full // 2).set_index("vectors")["value"].loc[sizes]
     needed = []
     for candidates in (NEIGHBOURS, 4 * NEIGHBOURS):
-        measured = of_encoder[of_encoder["candidates"] == candidates]
+        measured = only(of_encoder, candidates=candidates)
         share = share_needed(law_of(measured), 0.95, sizes[1])
         needed.append(np.ceil(full * (1 if np.isnan(share) else share)))
     return (

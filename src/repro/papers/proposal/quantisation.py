@@ -25,7 +25,7 @@ from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.lines import TextTable
 from repro.seeding import make_rng
 from repro.sets import Retrieval, ScoredPairs, texts_of
@@ -34,7 +34,7 @@ from repro.types import Array, InputError, one_of, told_as, unit_rows
 Rows: TypeAlias = NDArray[np.int64]
 Items: TypeAlias = dict[str, Array]
 """What each item contributes, by metric."""
-Scored: TypeAlias = tuple[dict[str, Any], Items]
+Scored: TypeAlias = tuple[Row, Items]
 """A line of the table: its columns, and its items."""
 
 FIRST, PCA, ROTATED = "first columns", "PCA", "PCA, rotated"
@@ -235,7 +235,7 @@ def byte_rows(
     chosen = ways(full, budgets, levels, reducers, fit=len(fit_rows))
     full_size = {"method": FULL_SIZE, "setting": "", "dim": full}
     lines: list[Scored] = [(full_size, bench.judge(bench.X, bench.X))]
-    counted: list[dict[str, Any]] = []
+    counted: list[Row] = []
     for reducer in dict.fromkeys(way.reducer for way in chosen):
         dims = {way.dim for way in chosen if way.reducer == reducer}
         for dim, Y in bench.reduced(reducer, sorted(dims)):
@@ -244,7 +244,7 @@ def byte_rows(
                     book = coding.fit_codebook(Y[fit_rows], way.level)
                     lines += _coded(way, Y, book, bench, shortlist)
                     counted += _byte_counts(way, book)
-    scored: list[dict[str, Any]] = []
+    scored: list[Row] = []
     for metric in SCORES:
         scored += _scored(metric, lines, bench)
     n_train = len(fit_rows)
@@ -252,7 +252,7 @@ def byte_rows(
     return make_rows([*scored, *counted], **common)
 
 
-def _columns(way: Way) -> dict[str, Any]:
+def _columns(way: Way) -> Row:
     """The columns that tell a way to spend bytes."""
     setting = f"{way.reducer}, {way.bytes} bytes"
     return {"method": way.level, "setting": setting, "dim": way.dim}
@@ -274,18 +274,18 @@ def _coded(
         yield {**columns, "method": SHORTLIST}, bench.rescored(C, shortlist)
 
 
-def _byte_counts(way: Way, book: coding.Codebook) -> Iterator[dict[str, Any]]:
+def _byte_counts(way: Way, book: coding.Codebook) -> Iterator[Row]:
     """Bytes of a vector, and of the codebook that all share."""
-    vector = float(coding.vector_bytes(way.dim, way.level))
+    vector = coding.vector_bytes(way.dim, way.level)
     yield {**_columns(way), "metric": "vector_bytes", "value": vector}
-    yield {**_columns(way), "metric": "codebook_bytes", "value": float(book.stored_bytes)}
+    yield {**_columns(way), "metric": "codebook_bytes", "value": book.stored_bytes}
 
 
 def _scored(
     metric: str,
     lines: Sequence[Scored],
     bench: Bench,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """The scores of one metric, and of every two levels at equal bytes the lead of the one of fewer
     bits.
     """

@@ -9,6 +9,7 @@ import pandas as pd
 
 from repro.papers.proposal.growing import law_of
 from repro.reducers import REDUCER_NAMES
+from repro.rows import only
 from repro.types import InputError
 
 
@@ -38,8 +39,8 @@ def rescorings(rows: pd.DataFrame, vectors: int) -> list[Rescoring]:
         InputError: for a number that was searched, or one so large that no recorded collection is
             as small beside the largest: no law could be judged.
     """
-    is_read = (rows["metric"] == "neighbours_kept") & (rows["level"] == "float32")
-    share_rows = rows[is_read & (rows["method"] == REDUCER_NAMES["svd"])]
+    of_svd = {"level": "float32", "method": REDUCER_NAMES["svd"]}
+    share_rows = only(rows, metric="neighbours_kept", **of_svd)
     largest = int(share_rows["vectors"].max())
     sizes = sorted(set(share_rows["vectors"]))
     furthest = largest**2 // sizes[2]  # A law is fitted to three sizes at least
@@ -55,7 +56,7 @@ def rescorings(rows: pd.DataFrame, vectors: int) -> list[Rescoring]:
         smaller = law_rows[law_rows["vectors"] * vectors <= largest**2]
         law = law_of(law_rows)
         law_before = law_of(smaller)
-        measured = law_rows[law_rows["vectors"] == largest].sort_values("share")
+        measured = only(law_rows, vectors=largest).sort_values("share")
         for cell in measured.itertuples():
             projections.append(
                 Rescoring(

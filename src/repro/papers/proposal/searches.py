@@ -6,7 +6,7 @@ back; queries are reduced and stay floats, but for the way whose two sides are b
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from repro.evaluation import quantise as coding
 from repro.methods import FULL_SIZE
 from repro.reducers import REDUCER_NAMES, make_reducer
 from repro.reducers.reducer import Reducer
+from repro.rows import Row
 from repro.types import Array, told_as, unit_rows
 
 NEIGHBOURS = 10
@@ -30,7 +31,7 @@ class Way(NamedTuple):
     level: str
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Row:
         """Columns of its rows, but for the setting."""
         method = FULL_SIZE if self.reducer == FULL else REDUCER_NAMES[self.reducer]
         return {"method": method, "dim": self.dim, "readout": "encoder"}
@@ -79,12 +80,20 @@ class Nearest:
 class Search:
     """What one way has found so far."""
 
-    way: Way
     asking: Array  # Queries as the way compares them.
-    questions: Array | None
-    gold_cosines: list[Array]  # By question, the cosines of its relevant paragraphs.
-    ahead: list[NDArray[np.int64]]  # By question, how many documents are nearer than each of these.
     nearest: Nearest = field(repr=False)
+    questions: Array | None = None
+    # By question, the cosines of its relevant paragraphs.
+    gold_cosines: list[Array] = field(default_factory=list)
+    # By question, how many documents are nearer than each of these.
+    ahead: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def see(self, paragraphs: Array, relevant: Sequence[NDArray[np.int64]]) -> None:
+        """Take in decoded paragraphs (p, dim), before all documents; the questions are set."""
+        assert self.questions is not None
+        for cosines, rows in zip(self.questions @ paragraphs.T, relevant, strict=True):
+            self.gold_cosines.append(cosines[rows])
+            self.ahead.append((cosines > cosines[rows, None]).sum(axis=1))
 
     def offer(self, C: Array, first_row: int) -> None:
         """Take in decoded documents C (b, dim) of length 1."""

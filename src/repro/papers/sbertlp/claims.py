@@ -29,10 +29,11 @@ from repro.papers.sbertlp.terms import (
 )
 from repro.report.cells import lowest
 from repro.report.claims import judges_of
-from repro.report.judge import Rule, judge
+from repro.report.judge import Group, Rule, each_network, judge
 from repro.report.kinds import paper_values
 from repro.report.measurements import absent, effect
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 
 def printed_gain(table: str, method: str, key: str = "") -> float:
@@ -46,16 +47,11 @@ def printed_count(table: str, method: str) -> float:
     return 100 * float((printed_leads(table, method) > 0).mean())
 
 
-def in_place(rows: pd.DataFrame, method: str) -> list[tuple[dict[str, str], pd.DataFrame]]:
+def in_place(rows: pd.DataFrame, method: str) -> list[Group]:
     """All rows, and the network that was measured under a key; any system at hand may stand for
     either of the paper's.
     """
     return [({"network": network_of(rows, method)}, rows)]
-
-
-def by_encoder(rows: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
-    """The rows of each encoder."""
-    return rows.groupby("backbone", sort=False)
 
 
 def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
@@ -65,15 +61,10 @@ def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
     return rows["n_train"].isna()
 
 
-def fixed(cell: pd.DataFrame) -> bool:
-    """Whether a whole cell has nothing drawn at random behind it."""
-    return bool(nothing_drawn(cell).all())
-
-
 def by_set(rows: pd.DataFrame) -> list[Estimate]:
     """A number of every set, in the order of their names."""
     cells = estimate_cells(rows, ["dataset"], nothing_drawn(rows))
-    return [e for _, e in sorted(cells.items(), key=lambda cell: cell[0])]
+    return [e for _, e in sorted(cells.items())]
 
 
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
@@ -93,12 +84,12 @@ def turned(
     Rows of metric `cosine` hold a pair of a system, or of the mapped one, each: settings `pair 0`
     and `pair 1`.
     """
-    cosine_rows = rows[rows["metric"] == "cosine"]
+    cosine_rows = only(rows, metric="cosine")
     cosine = cosine_rows.pivot_table(index="method", columns="setting", values="value", sort=False)
     lead = 100 * (cosine["pair 1"] - cosine["pair 0"]) if len(cosine) else pd.Series(dtype=float)
     for method in [name for name in lead.index if lp(name) in lead.index]:
         quantity = what.format(network=network_of(rows, method))
-        is_fixed = fixed(cosine_rows[cosine_rows["method"] == method])
+        is_fixed = nothing_drawn(only(cosine_rows, method=method)).all()
         e = Estimate({0: float(lead[lp(method)])}, random=not is_fixed)
         unmet = premise if lead[method] > 0 else ""
         yield effect(claim, e, quantity, network=networks(rows, [method]), unmet=unmet)
@@ -176,7 +167,7 @@ def sets_led(
     """On how many sets a mapped system leads a rival, by paired leads where rows hold them; none
     where a set lacks.
     """
-    lead_rows = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
+    lead_rows = only(rows, method=f"{lp(method)} − {rival}", setting=HONEST)
     leads = by_set(lead_rows[lead_rows["dataset"].isin(SUITES[table])])
     if not leads:
         scores_by_line = scores_of(rows, [METRICS[table]], SUITES[table])
@@ -205,15 +196,13 @@ def regret(
 
     Of the best on test itself none can be ahead: that one judges nothing.
     """
-    for group, rows_of_encoder in by_encoder(rows):
-        picked = rows_of_encoder[rows_of_encoder["method"] == f"{ON_DEV} − {statistic}"]
+    for facts, rows_of_encoder in each_network(rows):
+        picked = only(rows_of_encoder, method=f"{ON_DEV} − {statistic}")
         sets = by_set(picked)
-        quantity = what.format(group=group)
-        if sets:
-            yield effect(claim, mean(sets, same_items=False), quantity, network=str(group))
-        else:
-            nothing = effect(claim, Estimate({0: 0.0}), quantity, network=str(group))
-            yield replace(nothing, unknown=without)
+        quantity = what.format(**facts)
+        e = mean(sets, same_items=False) if sets else Estimate({0: 0.0})
+        m = effect(claim, e, quantity, network=facts["backbone"])
+        yield m if sets else replace(m, unknown=without)
 
 
 def mapping_beats_flow(
@@ -267,7 +256,7 @@ def use_on_trec(
         yield absent(claim, without)
         return
     paper = paper_values("sbertlp2021", "table2")
-    paper = paper[paper["dataset"] == "trec"].set_index("method")["value"]
+    paper = only(paper, dataset="trec").set_index("method")["value"]
     printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
     _, e = lowest({name: score_by_line[USE] - score_by_line[name] for name in mapped})
     quantity = what.format(network=network_of(rows, USE))

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from repro.evaluation.classify import features_and_labels
 from repro.evaluation.knn import knn_correct, knn_cv_correct
 from repro.evaluation.labels import majority_share
-from repro.evaluation.of_rows import over_runs
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.terms import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
-from repro.report.kinds import DATASETS, paper_values, side_by_side, title_of
+from repro.report.curves import points
+from repro.report.kinds import DATASETS, TITLES, paper_values, side_by_side, title_of
 from repro.report.tables import Shown, names, wide
+from repro.rows import only, ordered, parsed
 from repro.runs.lines import Line, Task, TextTable
 from repro.runs.scorers import Judged, accuracy
 from repro.sets import DataSet, ScoredPairs
@@ -91,7 +92,7 @@ SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row o
 
 def labelled(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows of one metric with a column `line`: the method, and the setting of a mapping."""
-    rows = frame[frame["metric"] == metric].copy()
+    rows = only(frame, metric=metric).copy()
     setting = rows["setting"].fillna("")
     rows["method"] = rows["method"].replace(SPELLINGS)
     rows["line"] = rows["method"].where(setting == "", rows["method"] + ", " + setting)
@@ -124,11 +125,8 @@ def beside_the_paper(
     last.
     """
     table = side_by_side(printed, past, live, keys=("line",))
-    order = [*dict.fromkeys([*live["line"], *printed["line"]])]
-    place = {line: i for i, line in enumerate(order)} | {MAJORITY: len(order)}
-    table = table.sort_values(
-        "line", key=lambda c: c.map(place).fillna(len(order)), kind="stable", ignore_index=True
-    )
+    lines = dict.fromkeys([*live["line"], *printed["line"]])
+    table = ordered(table, "line", [line for line in lines if line != MAJORITY])
     return tables.comparison(named(table, printed, past, live), caption=caption)
 
 
@@ -154,13 +152,7 @@ def by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     rows = rows[rows["dataset"].isin([*DATASETS.values(), AVERAGE])]
     lines = [line for line in dict.fromkeys(rows["line"]) if line != MAJORITY]
     orders = {"line": lines, "dataset": [*DATASETS.values(), AVERAGE]}
-    return wide(
-        rows,
-        ["line"],
-        "dataset",
-        orders=orders,
-        names={name: title for title, name in DATASETS.items()},
-    )
+    return wide(rows, ["line"], "dataset", orders=orders, names=TITLES)
 
 
 def missing_paper(printed: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
@@ -186,10 +178,10 @@ def names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
 
 def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The leads of mapped systems over their own systems, by system, dataset and metric."""
-    sides = [method.split(" − ") for method in rows["method"]]
-    is_gain = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
-    metric = rows["metric"].str.removesuffix("_lead")
-    return rows.assign(method=[pair[-1] for pair in sides], metric=metric).loc[is_gain]
+    rows = parsed(rows)
+    gains = only(rows, winner=rows["rival"].map(lp, na_action="ignore"))
+    metric = gains["metric"].str.removesuffix("_lead")
+    return gains.assign(method=gains["rival"], metric=metric)
 
 
 def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:
@@ -219,32 +211,28 @@ def draw_gains(
     printed one hollow.
     """
     ours = gains_of(rows)
-    ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
+    ours = only(ours, metric=METRICS[table]) if table in METRICS else ours
     if ours.empty:
         raise figures.NothingToDraw("no mapped system was measured")
-    paper = printed_gains(table, ours, by)
-    all_gains = pd.concat([paper, ours])
-    networks = {method: network_of(rows, method) for method in all_gains["method"].unique()}
-    names = sorted(all_gains[by].unique(), key=AVERAGE.__eq__)
+    paper = printed_gains(table, ours, by).assign(kind="paper", setting="")
+    gains = points(pd.concat([paper, ours.assign(kind="live")]), ["method", "setting", by])
+    networks = {method: network_of(rows, method) for method in gains["method"].unique()}
+    names = sorted(gains[by].unique(), key=AVERAGE.__eq__)
+    gains["place"] = gains[by].map(names.index)
     settings = list(ours["setting"].unique())
     height = 1.1 + min(2.3 * len(networks), 6.0)  # A taller one is shown smaller
     figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
-        paper_rows = paper[paper["method"] == method]
-        panel.plot(paper_rows[by].map(names.index), 100 * paper_rows["value"], **figures.PRINTED)
+        printed = only(gains, method=method, kind="paper")
+        panel.plot(printed["place"], printed["value"], **figures.PRINTED)
         for i, setting in enumerate(settings):
-            cells = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
+            dots = only(gains, method=method, kind="live", setting=setting)
             beside = 0.2 * (i - (len(settings) - 1) / 2)
-            x = [names.index(name) + beside for name in cells.groups]
-            gained = [over_runs(cell) for _, cell in cells]
-            points = np.array([[e.value, e.low, e.high] for e in gained])
-            value, low, high = 100 * points.T
-            reach = [value - low, high - value]
             panel.errorbar(
-                x,
-                value,
-                yerr=reach,
+                dots["place"] + beside,
+                dots["value"],
+                yerr=[dots["value"] - dots["low"], dots["high"] - dots["value"]],
                 linestyle="none",
                 elinewidth=1.6,
                 **figures.look(i),

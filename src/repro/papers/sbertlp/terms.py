@@ -6,6 +6,7 @@ import pandas as pd
 
 from repro.report.kinds import paper_values
 from repro.report.tables import names
+from repro.rows import only
 
 SUITES = {
     "table1": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
@@ -45,7 +46,7 @@ def flow(method: str) -> str:
 
 def network_of(rows: pd.DataFrame, method: str) -> str:
     """The network that was measured under a key, and the paper's in whose place it is."""
-    name = names(rows[rows["method"] == method]).get(method, method)
+    name = names(only(rows, method=method)).get(method, method)
     printed_here = method != name and method in set(paper_values("sbertlp2021", "table1")["method"])
     return f"{name}; in the paper {method}" if printed_here else name
 
@@ -55,7 +56,6 @@ def printed_leads(table: str, method: str) -> pd.Series:
     paper = paper_values("sbertlp2021", table)
     key = "metric" if table == "table3" else "dataset"
     scores_by_method = {
-        name: paper[paper["method"] == name].set_index(key)["value"]
-        for name in (method, lp(method))
+        name: only(paper, method=name).set_index(key)["value"] for name in (method, lp(method))
     }
     return 100 * (scores_by_method[lp(method)] - scores_by_method[method])

@@ -29,6 +29,7 @@ from repro.report.speakers import SIZES
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import verdict_frame
 from repro.report.verdict_table import told_number
+from repro.rows import only
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
@@ -75,7 +76,7 @@ def on_seven_sets(experiment: str, rows: pd.DataFrame) -> pd.DataFrame:
     """What the statements of an experiment come to on the average over the seven sets, surer than
     STS-B, which the paper shows: a line per measurement of three seeds; it judges nothing.
     """
-    averaged = rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique()
+    averaged = only(rows, dataset=AVERAGE)["backbone"].unique()
     scores = rows[rows["backbone"].isin(averaged) & (rows["metric"] != "train_seconds")]
     measured = verdict_frame("recorded", JUDGES[experiment](of_set(AVERAGE, scores)))
     measured = measured[(measured["seeds"] >= FEWEST_SEEDS) & measured["low"].notna()]
@@ -149,12 +150,12 @@ def stages(
     rows = rows[rows["setting"].str.contains("select_by=encoder")]
     absolute = rows["setting"].str.endswith("difference=abs")
     rows = rows[absolute] if absolute.any() else rows
-    if not {STEP_1, STEP_2} <= set(rows.loc[rows["metric"] == "spearman_gain", "method"]):
+    if not {STEP_1, STEP_2} <= set(only(rows, metric="spearman_gain")["method"]):
         return []
     opt = rows["value"].where(rows["metric"] == "optimal_dim")
     same = [rows[column] for column in ("backbone", "seed", "dim")]
     rows = rows.assign(opt=opt.groupby(same, dropna=False).transform("max"))
-    return judged(rules, of_set("stsb", rows), full)
+    return on_stsb(rules, rows, full)
 
 
 def suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:

@@ -9,6 +9,7 @@ from repro.evaluation.seeds import Estimate
 from repro.report.cells import lowest
 from repro.report.measurements import effect, trend
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 
 def network_names(rows: pd.DataFrame) -> pd.Series:
@@ -26,7 +27,7 @@ def narrow_losses(rows: pd.DataFrame) -> dict[str, dict[int, Estimate]]:
     score_by_dim = estimates(rows.query("metric == 'spearman' and readout == 'encoder'"))
     loss = {}
     for readout in ("encoder", "pooler"):
-        loss[readout] = estimates(rows[rows["metric"] == f"{readout}_loss"])
+        loss[readout] = estimates(only(rows, metric=f"{readout}_loss"))
     full = int(rows["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
     if rows["setting"].str.endswith("(best)").any():
         full = max(score_by_dim)

@@ -13,6 +13,7 @@ from repro.methods import END_TO_END, STEP_2
 from repro.report.kinds import paper_values
 from repro.report.measurements import effect, ratio
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 
 def mean_over_dims(
@@ -29,7 +30,7 @@ def mean_over_dims(
     """
     for (metric, method), gain_rows in rows.query(query).groupby(["metric", "method"]):
         e = mean([*estimates(gain_rows).values()])
-        mean_rows = rows[(rows["metric"] == f"{metric}_mean") & (rows["method"] == method)]
+        mean_rows = only(rows, metric=f"{metric}_mean", method=method)
         if mean_rows["seed"].nunique() >= FEWEST_SEEDS:
             of_seeds = gain_rows[gain_rows["seed"].isin(mean_rows["seed"])]
             as_one = mean([*estimates(of_seeds).values()])
@@ -64,7 +65,7 @@ def seconds_of_step_two(
     **compared: Any,
 ) -> Iterator[Measurement]:
     """Run by run, the ratio of the seconds of both trainings, in doublings."""
-    costs = rows[rows["metric"] == "train_seconds"]
+    costs = only(rows, metric="train_seconds")
     took = costs.pivot_table(index="seed", columns="method", values="value", aggfunc="sum")
     if {STEP_2, END_TO_END} <= set(took):
         ratios = (took[STEP_2] / took[END_TO_END]).dropna().to_dict()

@@ -14,7 +14,7 @@ import pandas as pd
 from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate, of_parts
 from repro.evaluation.stats import Floats
-from repro.report.judge import Facts, Judge
+from repro.report.judge import Group, Judge
 from repro.report.kinds import paper_values
 from repro.report.measurements import effect
 from repro.report.verdict import Measurement
@@ -46,7 +46,7 @@ def printed_exchange() -> float:
     return float(printed["encoder_64"] - printed["encoder_16"])
 
 
-def ranking_pairs(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def ranking_pairs(rows: pd.DataFrame) -> Iterator[Group]:
     """The rows of the pairs that rank."""
     yield {}, on_dev(rows)
 

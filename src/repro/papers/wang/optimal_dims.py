@@ -19,6 +19,7 @@ from repro.report.cells import farthest, lowest
 from repro.report.claims import record_of
 from repro.report.measurements import effect, ratio
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 PAPER_HIDDEN = 768
 PRINTED_THIRD = 256
@@ -39,7 +40,7 @@ def losses_of(rows: pd.DataFrame, task: str) -> tuple[int, list[int], Losses]:
     over items where rows hold such changes. No dims without a score at full size.
     """
     full = int(rows["full"].iloc[0])
-    rows_of_task = rows[rows["dataset"] == task]
+    rows_of_task = only(rows, dataset=task)
     score_by_dim = dict(reversed(estimates(pooled(rows_of_task)).items()))
     if full not in score_by_dim:
         return full, [], {}
@@ -71,10 +72,10 @@ def below_full(
     """
     full, dims, loss = losses_of(rows, task)
     if narrow := {d: loss[full, d] for d in dims if d < full}:
-        rows_of_task = rows[rows["dataset"] == task]
-        floor = rows_of_task.loc[rows_of_task["metric"] == "majority_floor", "value"].mean()
+        rows_of_task = only(rows, dataset=task)
+        floor = only(rows_of_task, metric="majority_floor")["value"].mean()
         scores = pooled(rows_of_task)
-        full_score = scores.loc[scores["dim"] == full, "value"].mean()
+        full_score = only(scores, dim=full)["value"].mean()
         quantity = what.format(full=full, constant=f"{100 * (full_score - floor):.1f}")
         e = farthest(narrow)[1]
         yield effect(claim, e, quantity, test="sameness", margin=margin)
@@ -159,7 +160,7 @@ def optimal(
 ) -> Iterator[Measurement]:
     """The optimal dim of every seed as a share of the full size, moved by the items."""
     full = int(rows["full"].iloc[0])
-    score_by_dim = whole_curve(rows[rows["dataset"] == task], full)
+    score_by_dim = whole_curve(only(rows, dataset=task), full)
     if not score_by_dim:
         return
     best = of_parts(list(score_by_dim.values()), partial(log_optimal, list(score_by_dim), full))

@@ -13,8 +13,8 @@ from repro.evaluation.of_rows import estimate_cells
 from repro.evaluation.seeds import Estimate
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
 from repro.report.cells import highest, together
-from repro.report.judge import Facts
-from repro.report.kinds import DATASETS
+from repro.report.judge import Group
+from repro.report.kinds import DATASETS, TITLES
 from repro.report.measurements import effect
 from repro.report.tables import MISSING, wide
 from repro.report.verdict import Measurement
@@ -31,19 +31,15 @@ def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
     Ours tell the two readouts of the full-size model apart, and PCA by the number of sentences it
     was fitted on where that is not the smallest.
     """
-    score_rows = frame[frame["metric"].isin(["spearman", "accuracy"])].copy()
-    score_rows["line"] = score_rows["method"].replace(NAMES)
+    score_rows = frame[frame["metric"].isin(["spearman", "accuracy"])]
+    line = score_rows["method"].replace(NAMES)
     if "readout" in score_rows:
-        full = score_rows["method"] == FULL
-        with_readout = score_rows["line"] + ", " + score_rows["readout"].fillna("")
-        score_rows["line"] = score_rows["line"].where(~full, with_readout)
+        with_readout = line + ", " + score_rows["readout"].fillna("")
+        line = line.mask(score_rows["method"] == FULL, with_readout)
         fits = score_rows["setting"].fillna("").map(methods.fitted_sentences).astype(float)
-        more = zip(score_rows["line"], fits, fits > fits.min(), strict=True)
-        lines = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
-        # Text, even of no rows
-        dtype = score_rows["line"].dtype
-        score_rows["line"] = pd.Series(lines, index=score_rows.index, dtype=dtype)
-    return score_rows
+        with_fit = line + fits.map(", {:,.0f}".format).astype(line.dtype)  # Text, even of no rows
+        line = line.mask(fits > fits.min(), with_fit)
+    return score_rows.assign(line=line)
 
 
 def smallest_fit(frame: pd.DataFrame) -> str:
@@ -69,7 +65,7 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
         "dim": dims,
         "dataset": [*DATASETS.values(), AVERAGE],
     }
-    names = {"line": "method", **{name: title for title, name in DATASETS.items()}}
+    names = {"line": "method", **TITLES}
     return wide(
         score_rows.astype({"dim": "string"}),
         ["line", "dim"],
@@ -110,7 +106,7 @@ def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.fillna(MISSING).reset_index()
 
 
-def with_full(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def with_full(rows: pd.DataFrame) -> Iterator[Group]:
     """All rows of a network, with its full size."""
     yield {"full": rows["full"].iloc[0]}, rows
 

@@ -24,7 +24,7 @@ from repro.methods import (
 )
 from repro.objectives import columns_of
 from repro.reducers import reduced
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.engine import similarities
 from repro.runs.lines import Line, Task, TextTable
 from repro.runs.scorers import by_kind, spearman_of
@@ -74,7 +74,7 @@ def dims_rows(
     A change is a row of metric `…_change` and setting `from <wider dim>`, of the pooler's readout,
     paired over items (Figure 2).
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     dims = sorted(sweep.cells, reverse=True)
     lines = [Line(END_TO_END, d, sweep.embeddings(d, d), readout="pooler") for d in dims]
     lines += [Line(END_TO_END, d, sweep.embeddings(d)) for d in dims]
@@ -131,7 +131,7 @@ def two_step_rows(
         raise InputError(
             f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split"
         )
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     setting = f"test, select_by={trained.select_by}"
     dims = sorted(sweep.cells)
     lines = {(d, ""): Line(END_TO_END, d, sweep.embeddings(d), setting) for d in dims}
@@ -151,7 +151,7 @@ def _gain_rows(
     sweep: Sweep,
     scores: Resampled,
     place: Mapping[tuple[int, str], int],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """What each step gains at every dim, and on average over those that are no wider than the
     encoder (`…_mean`).
 
@@ -178,7 +178,7 @@ def _gain_rows(
             yield {**columns, "metric": f"spearman_{gain_of}{ending}"}
 
 
-def _cost_rows(sweep: Sweep, trained: TwoStep) -> Iterator[dict[str, Any]]:
+def _cost_rows(sweep: Sweep, trained: TwoStep) -> Iterator[Row]:
     """Which encoder each dim has chosen, and the seconds of both trainings."""
     for d, cell in sweep.cells.items():
         about = {"dataset": trained.chosen_on[0], "dim": d}
@@ -196,7 +196,7 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
     """
     # The same for all: the pooler is not read
     untrained = next(iter(sweep.cells.values())).dev_before
-    rows: list[dict[str, Any]] = [{"value": untrained, "method": UNTRAINED}]
+    rows: list[Row] = [{"value": untrained, "method": UNTRAINED}]
     rows += [
         {"value": spearman_of(sweep.embeddings(d), dev), "method": END_TO_END, "dim": d}
         for d in sweep.cells
@@ -296,6 +296,3 @@ def is_compared(line: Line, other: Line) -> bool:
         and other.method.startswith(("Isomap", "LLE"))
     )
     return (same or other.method == FULL) if line.method == TWO_STEP else (same and reduced)
-
-
-# Figure 3: several networks

@@ -1,6 +1,8 @@
 """Tables and figures that the pages of Wang et al. (2023) share: the blocks of Tables 1 and 2."""
 
 from collections.abc import Mapping, Sequence
+from math import nan
+from typing import Any
 
 import pandas as pd
 
@@ -13,6 +15,7 @@ from repro.report.figures import Drawing
 from repro.report.kinds import join_kinds, paper_values
 from repro.report.verdict_frames import verdict_frame
 from repro.report.whiskers import sized, whiskers
+from repro.rows import only
 
 STEPS = {"mean gain of step 1": "step 1", "mean gain of step 2": "step 2"}
 """The measurements of a step's gain that is averaged over the widths."""
@@ -23,7 +26,7 @@ def draw_mean_gains(experiment: str, rows: pd.DataFrame) -> Drawing:
     """What each step gains on average over the widths, a panel per step: as printed, and as the
     verdict has it on every network with both, on STS-B and on the average of seven sets.
     """
-    on_seven = rows.loc[rows["dataset"].isin([AVERAGE]), "backbone"].unique()
+    on_seven = only(rows, dataset=AVERAGE)["backbone"].unique()
     rows = rows[rows["backbone"].isin(on_seven)]
     by_dataset = []
     for name, dataset in {"STS-B": "stsb", "average of seven sets": AVERAGE}.items():
@@ -34,7 +37,7 @@ def draw_mean_gains(experiment: str, rows: pd.DataFrame) -> Drawing:
     gains = pd.concat(by_dataset)
     printed = gains.drop_duplicates("what")
     printed = printed.assign(kind="paper", network=PAPER_NETWORK, value=printed["paper"])
-    printed = printed.assign(low=float("nan"), high=float("nan"))
+    printed = printed.assign(low=nan, high=nan)
     figure_rows = pd.concat([printed, gains])
     return whiskers(
         figure_rows.assign(step=figure_rows["what"].map(STEPS)),
@@ -52,24 +55,15 @@ def draw_leads(rows: pd.DataFrame) -> Drawing:
     paper = paper_values("wang2023", "table3").query("dataset == @AVERAGE and dim < 768")
     scores = 100 * paper.pivot(index="dim", columns="method", values="value")
     lead = scores[TWO_STEP] - scores[list(REDUCED)].max(axis=1)
-    numbers = [{"kind": "paper", "dim": dim, "value": value} for dim, value in lead.items()]
+    numbers: list[tuple[Any, ...]] = [("paper", None, *number, nan, nan) for number in lead.items()]
     over = [f"{TWO_STEP} − {reducer}" for reducer in REDUCED]
     recorded = rows[rows["method"].isin(over) & (rows["dataset"] == AVERAGE)]
-    recorded = recorded[recorded["setting"].isin([suites.smallest_fit(recorded)])]
+    recorded = only(recorded, setting=suites.smallest_fit(recorded))
     for (network, dim), cell in recorded.groupby(["backbone", "dim"]):
         by_method = cell.groupby("method")
         leads = {method: estimate(rows_of_method) for method, rows_of_method in by_method}
         _, closest = lowest(leads)
-        numbers.append(
-            {
-                "kind": "recorded",
-                "network": network,
-                "dim": dim,
-                "value": closest.value,
-                "low": closest.low,
-                "high": closest.high,
-            }
-        )
+        numbers.append(("recorded", network, dim, closest.value, closest.low, closest.high))
     columns = ["kind", "network", "dim", "value", "low", "high"]
     return whiskers(
         sized(pd.DataFrame(numbers, columns=columns)),

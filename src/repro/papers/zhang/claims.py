@@ -17,9 +17,10 @@ from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang import seconds
 from repro.report.cells import lowest, together
 from repro.report.claims import judges_of, table
-from repro.report.judge import Rule, Split, judge
+from repro.report.judge import Group, Rule, Split, judge
 from repro.report.measurements import effect
 from repro.report.verdict import Measurement, answer
+from repro.rows import only
 from repro.types import InputError
 
 NETWORKS = table("zhang")["networks"]
@@ -45,7 +46,7 @@ another kind.
 
 def encoders_of(rows: pd.DataFrame) -> list[str]:
     """All encoders that have a score at full size, as they first appear."""
-    full_rows = rows[rows["method"] == FULL_SIZE]
+    full_rows = only(rows, method=FULL_SIZE)
     return [str(name) for name in full_rows["backbone"].dropna().unique()]
 
 
@@ -53,7 +54,7 @@ def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
     """Full dim of an encoder, and its score there in points, averaged over seeds; an InputError
     without one.
     """
-    score_rows = rows[(rows["backbone"] == encoder) & (rows["method"] == FULL_SIZE)]
+    score_rows = only(rows, backbone=encoder, method=FULL_SIZE)
     score_rows = score_rows[score_rows["metric"].isin(SCORES)]
     if score_rows.empty:
         raise InputError(f"no full-size score of {encoder!r}: nothing to measure a loss against")
@@ -71,20 +72,20 @@ def nothing_drawn(rows: pd.DataFrame) -> pd.Series:
 
 def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[int, Estimate]:
     """By dim, a method's score less that of full size in one setting, in points."""
-    lead_rows = rows[(rows["method"] == f"{method} − {FULL_SIZE}") & (rows["backbone"] == encoder)]
-    of_setting = lead_rows[lead_rows["setting"] == setting]
+    lead_rows = only(rows, method=f"{method} − {FULL_SIZE}", backbone=encoder)
+    of_setting = only(lead_rows, setting=setting)
     return estimates(of_setting, deterministic=bool(nothing_drawn(lead_rows).all()))
 
 
-def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def encoders(rows: pd.DataFrame) -> Iterator[Group]:
     """Every encoder by itself."""
     for name in encoders_of(rows):
         yield of_encoder(rows, name)
 
 
-def of_encoder(rows: pd.DataFrame, name: str) -> tuple[dict[str, Any], pd.DataFrame]:
+def of_encoder(rows: pd.DataFrame, name: str) -> Group:
     """The rows of one encoder, and what is known of it."""
-    rows_of_encoder = rows[rows["backbone"] == name]
+    rows_of_encoder = only(rows, backbone=name)
     full, score = full_size(rows_of_encoder, name)
     return {"encoder": name, "full": full, "score": score}, rows_of_encoder
 
@@ -93,7 +94,7 @@ def role(
     rows: pd.DataFrame,
     who: Sequence[str],
     above: int = 0,
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+) -> Iterator[Group]:
     """The encoders that stand for some of the paper's, its own first; `least` is the size `above`
     as the same share of ours.
     """
@@ -120,7 +121,7 @@ def unmoved(
     """Random directions are drawn before a sentence is seen: fitted on more of them they are the
     very same.
     """
-    between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == f"{method} − {method}")]
+    between = only(rows, setting=BETWEEN, method=f"{method} − {method}")
     for encoder, rows_of_encoder in between.groupby("backbone", sort=False):
         value = 100 * float(rows_of_encoder["value"].abs().max())
         yield Measurement(
@@ -141,7 +142,7 @@ def rougher(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     of both settings.
     """
     for facts, rows_of_encoder in encoders(rows):
-        curves = rows_of_encoder[rows_of_encoder["metric"] == "roughness"]
+        curves = only(rows_of_encoder, metric="roughness")
         leads = []
         for _, cells in curves.groupby("setting", sort=False):
             roughness_by_method = estimate_cells(cells, ["method"], nothing_drawn(cells))
@@ -158,7 +159,7 @@ def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     """The most encoders that were ranked together, and by method its mean rank less PCA's, with
     joint intervals.
     """
-    rank_rows = rows[rows["metric"] == RANKS]
+    rank_rows = only(rows, metric=RANKS)
     if rank_rows.empty:
         return "", {}
     # Ranks of near equals can move one way only: the farther end of an interval counts on both
@@ -167,14 +168,14 @@ def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     reach = np.maximum(value - rank_rows["ci_low"], rank_rows["ci_high"] - value)
     rank_rows = rank_rows.assign(ci_low=value - reach, ci_high=value + reach)
     seen = max(rank_rows["setting"].unique(), key=lambda names: names.count(", "))
-    cells = estimate_cells(rank_rows[rank_rows["setting"] == seen], ["method"])
+    cells = estimate_cells(only(rank_rows, setting=seen), ["method"])
     ranks = {str(method): scaled(e, 0.01) for (method,), e in cells.items()}
     return seen, together(ranks)
 
 
 def over_tasks(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     """`ranks_behind`, the mean of the three tasks; nothing where one is lacking."""
-    rank_rows = rows[rows["metric"] == RANKS]
+    rank_rows = only(rows, metric=RANKS)
     by_task = rank_rows.groupby("dataset", sort=False)
     rankings = [ranks_behind(rows_of_task) for _, rows_of_task in by_task]
     if len({seen for seen, _ in rankings}) != 1 or len(rankings) < TASKS:
@@ -237,7 +238,7 @@ def levelled(
 
 def negative_eigenvalues(rows: pd.DataFrame, claim: str, what: str) -> Iterator[Measurement]:
     """The smallest eigenvalue over kernels, encoder by encoder; below rounding is the claim."""
-    eigenvalue_rows = rows[rows["metric"] == "smallest_eigenvalue"]
+    eigenvalue_rows = only(rows, metric="smallest_eigenvalue")
     for encoder, rows_of_encoder in eigenvalue_rows.groupby("backbone", sort=False):
         least = rows_of_encoder.loc[rows_of_encoder["value"].idxmin()]
         # A share of 1e-12 of the largest is what rounding can do: in units of it, so that a table

@@ -10,6 +10,7 @@ from repro.evaluation.seeds import doublings
 from repro.report.kinds import paper_values
 from repro.report.measurements import ratio
 from repro.report.verdict import Measurement
+from repro.rows import only
 
 OURS, PEER = "this package", "scikit-learn"  # Settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
@@ -26,13 +27,9 @@ ENOUGH_ROWS = 5_000
 
 def printed_seconds(operation: str) -> dict[str, float]:
     """Table 1's seconds of `fit` or `transform` by method."""
-    table = paper_values("zhang2024", "table1")
-    return (
-        table[table["column"] == OPERATIONS[operation][1]]
-        .set_index("method")["value"]
-        .astype(float)
-        .to_dict()
-    )
+    _, column = OPERATIONS[operation]
+    printed = only(paper_values("zhang2024", "table1"), column=column)
+    return printed.set_index("method")["value"].astype(float).to_dict()
 
 
 def seconds_of(
@@ -42,9 +39,9 @@ def seconds_of(
     setting: str | None = None,
 ) -> float | None:
     """Median of a method, mean over runs; scikit-learn's if it has one."""
-    seconds_rows = rows[(rows["metric"] == f"{operation}_seconds") & (rows["method"] == method)]
+    seconds_rows = only(rows, metric=f"{operation}_seconds", method=method)
     setting = setting or (PEER if (seconds_rows["setting"] == PEER).any() else OURS)
-    seconds_rows = seconds_rows[seconds_rows["setting"] == setting]
+    seconds_rows = only(seconds_rows, setting=setting)
     return None if seconds_rows.empty else float(seconds_rows["value"].mean())
 
 
@@ -58,9 +55,9 @@ def by_run(
     implementation: scikit-learn's if it has each of them, else this package's.
     """
     seconds_rows = rows[(rows["metric"] == f"{operation}_seconds") & rows["method"].isin(methods)]
-    by_peer = set(seconds_rows.loc[seconds_rows["setting"] == PEER, "method"])
+    by_peer = set(only(seconds_rows, setting=PEER)["method"])
     setting = setting or (PEER if by_peer == set(methods) else OURS)
-    seconds_rows = seconds_rows[seconds_rows["setting"] == setting]
+    seconds_rows = only(seconds_rows, setting=setting)
     return seconds_rows.pivot_table(index="seed", columns="method", values="value")
 
 
@@ -102,7 +99,7 @@ def times(
     m = ratio(claim, e, quantity, null=1.0)
     # Of few rows kernel PCA is quicker than it should be: it can be found slow all the same, never
     # fast
-    fitted = rows.loc[rows["metric"] == "fit_seconds", "n_train"].min()
+    fitted = only(rows, metric="fit_seconds")["n_train"].min()
     slow = longer == KERNEL and m.low > 1
     if KERNEL in (longer, slowest) and fitted < ENOUGH_ROWS and not slow:
         needed = f"{quantity} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)"

@@ -16,7 +16,7 @@ from repro.methods import ZHANG_METHODS
 from repro.papers.zhang.claims import AUTOENCODER, DISTANCE, RANKS, WITHIN
 from repro.papers.zhang.lines import scorer_of
 from repro.papers.zhang.tasks import ReducedTask
-from repro.rows import make_rows
+from repro.rows import Row, make_rows
 from repro.runs.lines import Line
 from repro.store import Store
 
@@ -61,7 +61,7 @@ def curve_rows(
     places: dict[tuple[str | None, str], dict[tuple[str, Any], int]] = {}
     for i, line in enumerate(of_five):
         places.setdefault((line.backbone, line.setting), {})[line.method, line.dim] = i
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     ranks: dict[str, list[Resampled]] = {}
     for (backbone, setting), place in places.items():
         present = {method for method, _ in place}
@@ -117,7 +117,7 @@ def _distances(
     return distances
 
 
-def _rank_rows(ranks: Mapping[str, Sequence[Resampled]]) -> Iterator[dict[str, Any]]:
+def _rank_rows(ranks: Mapping[str, Sequence[Resampled]]) -> Iterator[Row]:
     """Each method's mean rank less PCA's, over the published encoders if they are two, else over
     all; nothing of a single one.
     """

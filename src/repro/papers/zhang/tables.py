@@ -16,6 +16,7 @@ from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, ful
 from repro.report.curves import curves
 from repro.report.figures import GREY, WIDTH, Drawing, NothingToDraw, dim_axis, drawing
 from repro.report.tables import MISSING, between, interval, mean, wide
+from repro.rows import only
 
 TOLERANCE = 1.0  # Per cent of the full-size score that a size may lose and still count as enough
 ORDER = (*ZHANG_METHODS, TRUNCATE)
@@ -144,7 +145,7 @@ def roughness_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     frames = [frame.assign(kind=kind) for kind, frame in rows.items()]
     joined = pd.concat(frames, ignore_index=True)
     return wide(
-        joined[joined["metric"] == "roughness"],
+        only(joined, metric="roughness"),
         ["backbone", "setting", "method"],
         "kind",
         lambda cell: interval(cell) if cell["kind"].iat[0] == "live" else mean(cell),
@@ -179,7 +180,7 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         "share": "row",
     }
     figure = curves(curve_rows.assign(kind=kind), band="", ylabel=f"{ylabel} ({kind})", **across)
-    floors = rows.loc[rows["method"] == MAJORITY, "value"]
+    floors = only(rows, method=MAJORITY)["value"]
     cells = list(product(encoders, settings))
     panels = list(zip(figure.axes, cells, strict=False))
     if figure.narrow:
