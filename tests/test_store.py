@@ -262,6 +262,46 @@ def test_the_doctor_moves_no_artefact_that_another_process_is_mending(store, mon
     assert store.fault(folder) is None, "what was made anew in the meantime stays"
 
 
+def test_what_the_doctor_may_not_mend_or_read_ends_no_examination(store, half_written, monkeypatch):
+    """Stores are shared: a folder, a lock or an artefact may be somebody else's."""
+    stuck, bad = (store.get_or_make("things", key, hello).folder for key in (KEY, OTHER))
+    closed = store.get_or_make("closed", KEY, hello).folder.parent
+    half = half_written(store.home / "things" / ("2" * 16), DEAD, folder=True)
+    (store.home / "things" / f"{'2' * 16}.lock").touch()
+    for folder in (stuck, bad):
+        corrupt(folder / "file.txt")
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    refuse_at(monkeypatch, os, "replace", denied, stuck)
+    refuse_at(monkeypatch, Path, "iterdir", denied, closed)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
+    refuse_at(monkeypatch, store_mending, "locked", denied, half.with_name(f"{'2' * 16}.lock"))
+    lines = [line for line, fault in examine(repair=True) if fault]
+    assert len(lines) == 4
+    assert lines[0] == f"{closed}: may not be read, nothing in it was examined"
+    assert lines[1].startswith(str(stuck))
+    assert lines[1].endswith("cannot be moved aside (Permission denied)")
+    assert lines[2].startswith(str(bad)) and lines[2].endswith("moved aside")
+    assert lines[3] == f"{half}: may not be examined or moved (Permission denied)"
+    assert stuck.exists() and half.exists() and not bad.exists()
+    monkeypatch.setattr(Store, "refusal", Mock(side_effect=denied))
+    assert [line for line, fault in examine() if fault] == [
+        "store: Permission denied: ask for the right to it, or name another place"
+    ]
+
+
+def refuse_at(monkeypatch, owner, name, error, first):
+    """Let a function raise where its first argument is this one."""
+    function = getattr(owner, name)
+
+    def refusing(argument, *others, **options):
+        if argument is first or (isinstance(argument, Path) and argument == first):
+            raise error
+        return function(argument, *others, **options)
+
+    monkeypatch.setattr(owner, name, refusing)
+
+
 def test_the_doctor_moves_what_killed_runs_left_and_no_file_being_written(store, half_written):
     store.claim()
     partial = half_written(store.home / "things" / KEY, os.getppid(), folder=True)

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ def unchanged(*sources: Any) -> Iterator[None]:
     to meanwhile: rows of before and after are no one matrix.
     """
     paths = [Path(source) for source in sources if isinstance(source, str | Path)]
-    before = {path: _stamps(path) for path in paths if path.exists()}
+    before = {path: _first_stamps(path) for path in paths if path.exists()}
     yield
     for path, stamps in before.items():
         if not path.exists() or _stamps(path) != stamps:
@@ -56,7 +57,7 @@ class Source:
     @classmethod
     def opened(cls, path: Path, column: str) -> "Source":
         """Open a file or folder; a change while it is opened is noticed as a later one is."""
-        files = _stamps(path)
+        files = _first_stamps(path)
         return cls(path.resolve(), path, open_vectors(path, column), files)
 
     def check_unchanged(self) -> None:
@@ -97,6 +98,20 @@ class Stamp(NamedTuple):
     number: int  # Of the file, whatever link leads to it
     size: int  # In bytes
     mtime_ns: int
+
+
+def _first_stamps(path: Path) -> tuple[Stamp, ...]:
+    """The same as `_stamps`, such that whatever is written from here on makes others.
+
+    Another process may have a file mapped into memory. While a page that it changed waits for the
+    disk, the system notes the time of no further write to it; hence they are put on the disk first.
+    File systems in memory note none at all.
+    """
+    for file in files_of(path):
+        if file.is_file():  # Whoever opens a pipe waits
+            with suppress(OSError), file.open("rb") as opened:
+                os.fsync(opened.fileno())
+    return _stamps(path)
 
 
 def _stamps(path: Path) -> tuple[Stamp, ...]:

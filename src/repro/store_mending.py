@@ -3,6 +3,7 @@
 Whatever is faulty or left over is moved to the store's `damaged/`, never removed.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -47,23 +48,50 @@ def partials(store: Store) -> list[Path]:
     if store.refusal():
         return []
     left = [half for kind in _kinds(store) for half in halves(kind)]
-    for place in (store.home / WORK, store.home / DATA):
-        for folder in place.iterdir() if is_folder(place) else ():
-            if is_folder(folder):
-                left += unfinished(folder)
+    for folder in _work_folders(store):
+        if not _is_closed(folder):
+            left += unfinished(folder)
     return sorted(left)
 
 
-def _kinds(store: Store) -> list[Path]:
-    """The folders of artefacts, in a store."""
+def closed(store: Store) -> list[Path]:
+    """The folders of a store in which nothing can be examined: they may not be read."""
     if store.refusal() or not store.home.is_dir():
         return []
+    if _is_closed(store.home):
+        return [store.home]
+    places = [*_folders_of_kinds(store), store.home / WORK, store.home / DATA]
+    return [place for place in (*places, *_work_folders(store)) if _is_closed(place)]
+
+
+def _kinds(store: Store) -> list[Path]:
+    """The folders of artefacts, in a store, that may be read."""
+    if store.refusal() or not store.home.is_dir() or _is_closed(store.home):
+        return []
+    return [place for place in _folders_of_kinds(store) if not _is_closed(place)]
+
+
+def _folders_of_kinds(store: Store) -> list[Path]:
     kinds = []
     for place in sorted(store.home.iterdir()):
         is_reserved = place.name in (DATA, DAMAGED, WORK)
         if KIND.fullmatch(place.name) and is_folder(place) and not is_reserved:
             kinds.append(place)
     return kinds
+
+
+def _work_folders(store: Store) -> list[Path]:
+    """The folders in which runs keep what they go on with."""
+    folders = []
+    for place in (store.home / WORK, store.home / DATA):
+        if is_folder(place) and not _is_closed(place):
+            folders += [each for each in sorted(place.iterdir()) if is_folder(each)]
+    return folders
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether a folder is there whose content this process may not see."""
+    return folder.exists() and not os.access(folder, os.R_OK | os.X_OK)
 
 
 def fault_of(store: Store, folder: Path) -> str | None:

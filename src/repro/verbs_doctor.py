@@ -2,9 +2,14 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from repro.terminal import say
+from repro.terminal import explained, say
 from repro.types import InputError, installed, installing
+
+if TYPE_CHECKING:
+    from repro.store import Store
 
 PACKAGES = (
     "torch",
@@ -55,11 +60,18 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
     from repro.store_layout import DAMAGED
 
     store = Store()
-    if refusal := store.refusal():
+    try:
+        refusal = store.refusal()
+    except OSError as error:
+        yield f"store: {explained(error)}", True
+        return
+    if refusal:
         yield f"store: {refusal}: set REPRO_HOME to a folder of its own, new or empty", True
         return
     existing = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
     yield f"store: {store.home} ({shutil.disk_usage(existing).free / 1e9:.1f} GB free)", False
+    for folder in store_mending.closed(store):
+        yield f"{folder}: may not be read, nothing in it was examined", True
     artefacts = list(store_mending.artefacts(store))
     for artefact in artefacts:
         fault = store_mending.fault_of(store, artefact)
@@ -68,20 +80,36 @@ def _examine_store(*, repair: bool) -> Iterator[tuple[str, bool]]:
         if not store_mending.is_proven(artefact):
             outcome = "left alone, for its manifest does not say that it is ours: move it away"
         elif repair:
-            in_use = "left alone, for another process makes it anew"
-            outcome = "moved aside" if store_mending.repair(store, artefact) else in_use
+            outcome = _mended(store, artefact)
         else:
             outcome = "`repro doctor --repair` moves it aside"
         yield f"{artefact}: {fault}; {outcome}", True
     yield f"{len(artefacts)} artefacts examined", False
     for partial in store_mending.partials(store):
-        if store_mending.is_abandoned(store, partial):  # Else it is still being written
-            outcome = f"; moved to {store.move_partial(partial)}" if repair else ""
-            yield f"{partial}: left by a killed run{outcome}", True
+        try:
+            if store_mending.is_abandoned(store, partial):  # Else it is still being written
+                outcome = f"; moved to {store.move_partial(partial)}" if repair else ""
+                yield f"{partial}: left by a killed run{outcome}", True
+        except OSError as error:  # Of somebody else, whose lock or folder may not be written
+            yield f"{partial}: may not be examined or moved ({error.strerror})", True
     moved = [path for path in (store.home / DAMAGED).rglob("*") if path.is_file()]
     if moved:
         size = f"{sum(path.stat().st_size for path in moved) / 1e6:,.1f} MB"
         yield f"{store.home / DAMAGED}: {size} that nothing reads, to be removed at will", False
+
+
+def _mended(store: "Store", artefact: Path) -> str:
+    """Move a faulty artefact aside; what became of it, for what cannot be moved ends no
+    examination of the others.
+    """
+    from repro import store_mending
+
+    try:
+        if store_mending.repair(store, artefact):
+            return "moved aside"
+    except OSError as error:
+        return f"cannot be moved aside ({error.strerror})"
+    return "left alone, for another process makes it anew"
 
 
 def _backbones() -> Iterator[tuple[str, bool]]:

@@ -3,6 +3,8 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +15,12 @@ from deployment import DIM, D, deployed, rows
 from dimadvise import apply as applying
 from dimadvise import deploy
 from dimadvise.apply import MANIFEST, apply
+from dimadvise.source import Source, unchanged
 from dimadvise.vectors import open_vectors
 from repro.manifests import sealed, sha256
 from repro.types import InputError
+
+TICK = 0.05  # Seconds, longer than one of the clock of files
 
 
 @pytest.fixture
@@ -224,6 +229,24 @@ def test_at_no_time_does_a_folder_hold_shards_of_old_rows_beside_shards_of_new_o
     saved_unnoticed(paths[0], X)
     apply(*paths, rows_per_shard=300)
     assert contents(paths[2]) == made_anew(*paths)
+
+
+def test_what_another_process_writes_through_a_map_while_it_is_read_is_noticed():
+    """It had written before, so that the page is dirty and its file's time stands still."""
+    # Beside this file, for file systems in memory, as `/tmp` may be, note no such time
+    with TemporaryDirectory(dir=Path(__file__).parent) as folder:
+        path = Path(folder) / "X.npy"
+        np.save(path, rows(300))
+        writer = np.lib.format.open_memmap(path, "r+")
+        writer[:] += 1
+        source = Source.opened(path, "")
+        time.sleep(TICK)
+        writer[100:] += 1
+        with pytest.raises(InputError, match="was written to while it was read"):
+            source.check_unchanged()
+        with pytest.raises(InputError, match="was written to while it was read"), unchanged(path):
+            time.sleep(TICK)
+            writer[100:] += 1
 
 
 @pytest.mark.parametrize("seconds", [0, 5])

@@ -1,10 +1,14 @@
 import errno
+import hashlib
+import json
 import math
 from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save, save_file
 from torch import nn
 
 from repro.settings import StepTwoConfig, TrainConfig
@@ -110,6 +114,30 @@ def test_every_step_draws_anew():
         progress=False,
     )
     assert len(set(drawn)) == CONFIG.steps
+
+
+def test_a_state_of_another_version_is_refused_in_words(tmp_path):
+    """The libraries may have been upgraded since, and call a weight or a setting otherwise."""
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(until=8, state_path=path)
+    with safe_open(path, "pt") as file:
+        notes = json.loads(file.metadata()["loop"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    weight = next(name for name in tensors if name.startswith("weights/"))
+    renamed = {f"{name}s" if name == weight else name: X for name, X in tensors.items()}
+    longer = notes | {"history": notes["history"] | {"rate": 1.0}}
+    unset = {name: value for name, value in notes.items() if name != "config"}
+    for changed, numbers, told in (
+        (notes, renamed, "by another version"),
+        (longer, tensors, "by another version"),
+        (unset, tensors, "other settings"),
+    ):
+        said = json.dumps(changed)
+        digest = hashlib.sha256(said.encode() + save(numbers)).hexdigest()
+        save_file(numbers, path, metadata={"loop": said, "sha256": digest})
+        with pytest.raises(InputError, match=f"{told}.*: remove it to start anew"):
+            run(state_path=path)
 
 
 @pytest.mark.parametrize("killed_at", [8, 19])

@@ -295,11 +295,30 @@ def _load_state(
             raise
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return History(), None
-    if _settings(notes["config"]) != _settings(json.loads(json.dumps(asdict(config)))):
+    if _settings(notes.get("config", {})) != _settings(json.loads(json.dumps(asdict(config)))):
         raise InputError(
             f"{path} holds a run with other settings: remove it to start anew, or restore its "
             "settings"
         )
+    try:
+        return _restored(notes, tensors, module, optimiser)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path} was saved by another version of this package or of its libraries ({reason}): "
+            "remove it to start anew, or restore that version"
+        ) from error
+
+
+def _restored(
+    notes: Mapping[str, Any],
+    tensors: Weights,
+    module: nn.Module,
+    optimiser: Optimizer,
+) -> tuple[History, Weights | None]:
+    """Put a state into a module and its optimiser; its history and best weights."""
     groups = defaultdict[str, Weights](dict)
     for key, value in tensors.items():
         group, name = key.split("/", 1)
