@@ -45,7 +45,7 @@ def advise(request: Request) -> int:
     if advice.pasted:
         from dimadvise.stores import filled_by
 
-        filled = filled_by(str(request.store), str(output))
+        filled = filled_by(str(request.store), str(output), str(request.embeddings or "VECTORS"))
         say(f"{request.store}: {filled}:\n{advice.pasted}")
     return KEPT if request.fail_if_kept and advice.deployment is None else 0
 
