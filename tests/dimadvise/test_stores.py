@@ -321,6 +321,17 @@ def test_the_stand_in_of_elasticsearch_refuses_another_form(right, wrong, tmp_pa
         loaded(store, printed.replace(right, wrong), monkeypatch, address)(X[0])
 
 
+@pytest.mark.parametrize("rerank", [0, 4])
+def test_sql_pasted_whole_leaves_the_index_until_rows_are_loaded(rerank):
+    words, python = paste("pgvector", replace(deployed(level="float16"), rerank=rerank)).split(
+        "# In"
+    )
+    run = [line for line in words.splitlines() if not line.startswith("--")]
+    assert not any("CREATE INDEX" in line for line in run)
+    loading = python.index("copy.write_row")
+    assert loading < python.index('db.execute("CREATE INDEX ON items USING hnsw (short halfvec_')
+
+
 @pytest.mark.parametrize(
     ("store", "number", "text"),
     [
