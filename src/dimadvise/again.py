@@ -9,6 +9,7 @@ from dimadvise.advisor import Check
 from dimadvise.coding import Deployment
 from dimadvise.evidence import Evidence
 from dimadvise.files import Block, Rows, Vectors
+from dimadvise.findings import SCORES
 from dimadvise.inputs import Case
 from dimadvise.measure import found_again
 from dimadvise.queries import all_of, check_differ, draw
@@ -64,15 +65,15 @@ def _score(
     if promised.get("metric") != evidence.metric:
         metric = promised.get("metric", "recall@10")
         raise InputError(
-            f"the advice promised of {metric}, these labels tell of {evidence.metric}: give labels "
-            "of the kind that it was advised by, or none"
+            f"the advice promised of {SCORES.get(metric, metric)}, these labels tell of "
+            f"{SCORES[evidence.metric]}: give labels of the kind that it was advised by, or none"
         )
     folds = evidence.folds(vectors, seed=seed)
     outcomes = evidence.outcomes(Stored(deployment, vectors), folds)
     scores, retention = evidence.bounds(outcomes, folds, confidence=SURE)
     share, low = float(retention.share[1]), float(retention.low[1])
     return Check(
-        f"share of the {evidence.metric} that is kept",
+        f"share of the {SCORES[evidence.metric]} that is kept",
         float(promised["share"]),
         Interval(share, low, 2 * share - low),
         float("nan"),

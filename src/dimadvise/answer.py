@@ -59,9 +59,11 @@ def answered(case: Case, started: float) -> Advice:
         row, other, deployment = _by_labels(case, surveyed, judging, full)
     surveyed.options["answer"] = surveyed.options.index == row
     notes = list(surveyed.notes)
+    judged_by: list[str] = []
     by_labels: dict[str, Any] = {}
     if labelled is not None:
         notes += labelled.notes
+        judged_by = labelled.judged_by
         by_labels = {"shares": labelled.shares_of(layer), "metric": labelled.metric}
         by_labels["predicted"] = labelled.predicted if criterion == "retain" else ()
     notes += _unsure(case, surveyed, documents.shape[0])
@@ -75,7 +77,11 @@ def answered(case: Case, started: float) -> Advice:
         target=case.target,
         options=surveyed.options,
         notes=tuple(dict.fromkeys(notes)),
-        measured=(*surveyed.measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
+        measured=(
+            *judged_by,
+            *surveyed.measured,
+            f"Seed {request.seed}; {hardware()}; {seconds:.0f} s.",
+        ),
         other_row=other,
         searched=surveyed.corpus,
         total=request.rows_total,
@@ -85,7 +91,10 @@ def answered(case: Case, started: float) -> Advice:
         return Advice(findings)
     fitted_on = surveyed.fitted if judging is None else judging.rows
     note = _note(case, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
-    pasted = paste(request.store, deployment, str(request.output)) if request.store else ""
+    pasted = ""
+    if request.store:
+        are_texts = any(isinstance(name, str) for name in case.versions[layer].ids(0, 1))
+        pasted = paste(request.store, deployment, str(request.output), text_ids=are_texts)
     return Advice(findings, deployment, note, pasted)
 
 

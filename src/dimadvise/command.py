@@ -22,7 +22,8 @@ def advise(request: Request) -> int:
     """The fewest bytes a vector that keep what your embeddings are used for, with a report and the
     fitted map.
 
-    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen.
+    It measures which of the full-size neighbours are still found, by queries that no map has seen:
+    minutes for 200,000 vectors. Begin with: dimadvise advise vectors.parquet --store pgvector
 
     With graded pairs, labels or relevant documents, also the share of their score that is kept,
     with a lower bound.
@@ -45,7 +46,7 @@ def advise(request: Request) -> int:
     if advice.pasted:
         from dimadvise.stores import filled_by
 
-        filled = filled_by(str(request.store), str(output))
+        filled = filled_by(str(request.store), str(output), str(request.embeddings or "VECTORS"))
         say(f"{request.store}: {filled}:\n{advice.pasted}")
     return KEPT if request.fail_if_kept and advice.deployment is None else 0
 

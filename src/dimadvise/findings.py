@@ -21,7 +21,8 @@ MEANS = {
     "opq": "turned for product codes",
 }
 """Methods in a reader's words."""
-COUNTS = (1_000_000, 1_000_000_000)  # Stored vectors whose memory is told
+SCORES = {"spearman": "Spearman correlation", "ndcg@10": "nDCG@10", "accuracy": "accuracy"}
+"""Scores of labels in a reader's words."""
 TIED = 0.01  # Recall that near ties must bring before it is told
 
 
@@ -118,7 +119,8 @@ def sentence(findings: Findings, chosen: Any) -> str:
         bound = ""
         if criterion == "retain" and not np.isnan(share["low"]):
             bound = f", with 95 % confidence at least {100 * amount:g} %"
-        return f"{opening}This keeps {100 * share['share']:.1f} % of the {findings.metric}{bound}."
+        score = SCORES.get(findings.metric or "", "score")
+        return f"{opening}This keeps {100 * share['share']:.1f} % of the {score}{bound}."
     ranked = (
         f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
         if chosen["rerank"]
@@ -170,10 +172,11 @@ def _nearest_miss(findings: Findings) -> list[str]:
     ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < amount)]
     if ways.empty:
         return []
+    score = SCORES.get(findings.metric or "", "score")
     best = ways.sort_values(["low", "bytes"], ascending=[False, True], kind="stable").iloc[0]
     return [
         f"Closest came {in_words(best, findings.full_dim)}, {best['bytes']:,} bytes: it keeps "
-        f"{100 * best['share']:.1f} % of the {findings.metric}, with 95 % confidence at least "
+        f"{100 * best['share']:.1f} % of the {score}, with 95 % confidence at least "
         f"{100 * best['low']:.1f} %, which is {100 * (amount - best['low']):.1f} points short."
     ]
 
@@ -244,10 +247,11 @@ def _of_answer(findings: Findings) -> list[str]:
     chosen = findings.answer
     if chosen is None:
         return []
-    memory = [
-        f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * findings.full_bytes)}"
-        for n in COUNTS
-    ]
+    rows = findings.total or findings.rows
+    memory = (
+        f"{rows:,} vectors take {size(rows * chosen['bytes'])} instead of "
+        f"{size(rows * findings.full_bytes)}; the index of a store comes on top."
+    )
     nearest, hundred, tail = (100 * chosen[name] for name in ("recall@1", "recall@100", "tail@10"))
     disk = ""
     if chosen["rerank"]:
@@ -258,6 +262,8 @@ def _of_answer(findings: Findings) -> list[str]:
             f"The nearest neighbour is found for {nearest:.1f} % of queries, and {hundred:.1f} % "
             f"of the hundred nearest; {near}"
         )
+    if findings.target[0] != "recall" and _share_of(findings, chosen) is not None:
+        near = f"Its recall@10 is {interval_words(chosen)}. {near}"
     if chosen["alike@10"] - chosen["recall@10"] > TIED:
         near += (
             " Many are about as near as the tenth: counting those too, recall@10 is "
@@ -265,7 +271,7 @@ def _of_answer(findings: Findings) -> list[str]:
         )
     return [
         near,
-        f"{'; '.join(memory)}.{disk}",
+        f"{memory}{disk}",
     ]
 
 

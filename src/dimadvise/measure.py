@@ -181,7 +181,7 @@ def _how(
         who = f"queries of yours ({themselves:,} are documents, each never its own neighbour)"
     seen = len(fitted) / n
     return [
-        "Queries are compared as the named store compares them."
+        f"Queries are compared as {fitted_ways.store} compares them."
         if fitted_ways.store
         else "Queries stay floats and are compared with what codes stand for; a store that codes "
         "queries too, as by Hamming's distance, finds fewer: name it by --store.",

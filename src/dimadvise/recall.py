@@ -117,15 +117,17 @@ def interval_of(values: Array) -> Interval:
 
 
 def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
-    """How recall changes as rows are added, told of the way nearest to 0.95."""
+    """How recall changes as rows are added, told of the way nearest to 0.95, which need not
+    be the answer.
+    """
     front = options[options["front"] & (options["rerank"] == 0)]
     row = front.loc[(front["recall@10"] - 0.95).abs().idxmin()]
     recalls = ", ".join(
         f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True)
     )
     sentence = (
-        f"Recall changes as rows are added: that of {row['method']} {row['dim']} × {row['level']} "
-        f"is {recalls}"
+        f"Recall changes as rows are added: of the way measured nearest to 0.95, {row['method']} "
+        f"{row['dim']} × {row['level']}, it is {recalls}"
     )
     if stops[-1] < n and np.isnan(row["expected@10"]):
         return [f"{sentence}; too few to project it to {n:,}."]

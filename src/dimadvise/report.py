@@ -22,7 +22,14 @@ from dimadvise.figures import (
     share_table,
     worth_a_choice,
 )
-from dimadvise.findings import Findings, answer_of, consequences, headline, other_answer_of
+from dimadvise.findings import (
+    SCORES,
+    Findings,
+    answer_of,
+    consequences,
+    headline,
+    other_answer_of,
+)
 from dimadvise.indices import faiss_factory
 from repro.manifests import sealed, sha256
 from repro.report.figures import Drawing
@@ -62,8 +69,9 @@ def page(findings: Findings, usage: str = "") -> str:
     sections.append(_table(front, caption))
     if findings.shares is not None:
         about = (
-            f"Share of the {findings.metric or 'score'} at full size that is kept, against the "
-            "bytes of a vector, by the ways that no other beats; shaded down to its lower bound. "
+            f"Share of the {SCORES.get(findings.metric or '', 'score')} at full size that is kept, "
+            "against the bytes of a vector, by the ways that no other beats; shaded down to its "
+            "lower bound. "
         )
         dotted = "The dotted line is the target." if criterion == "retain" else ""
         drawing = draw_shares(findings.shares, amount if criterion == "retain" else None)

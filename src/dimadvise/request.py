@@ -28,8 +28,8 @@ class Request:
 
     Args:
         embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin,
-            .u8bin, .i8bin, .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default
-            --encoder and --texts are given.
+            .u8bin, .i8bin, .ibin, .jsonl, .jsonl.gz, or a folder of such files; without it give
+            --encoder and --texts.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
         texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a
             pipe); its scores, labels or qrels are used.
@@ -44,12 +44,11 @@ class Request:
             prediction.
         bytes: that a vector may take, at most: what finds most in these, or with labels keeps most
             of their score.
-        depth: find so many times as many candidates as are wanted, and re-score them by the full
-            vectors, which are then kept too; by default what lies in memory answers alone, and what
-            re-scoring would save is told.
+        depth: candidates for each row wanted, put in order by the full vectors, which are then kept
+            too: 4 re-scores 40 for ten; by default none, and what re-scoring would save is told.
         rows_total: vectors that your store will hold, to which recall is projected; by default as
             many as there are here.
-        store: that the vectors lie in: what it holds is tried, compared as it compares, and the
+        store: where the vectors lie: only what it holds is tried, compared as it compares, and the
             answer ends in what to paste into it.
         similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels
             l2. Pairs and relevant documents are judged by cosines alone.

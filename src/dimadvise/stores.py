@@ -6,6 +6,7 @@ The records lie in `stores.toml`, a table a store, so that another one is a reco
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
+from shlex import quote
 from string import Template
 from typing import Any
 
@@ -60,7 +61,13 @@ def codes_queries(store: str | None, level: str) -> bool:
     return level in STORES[store]["coded"]
 
 
-def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
+def paste(
+    store: str,
+    deployment: Deployment,
+    folder: str = "advice",
+    *,
+    text_ids: bool = False,
+) -> str:
     """What to give the store, as SQL, JSON or code, with as many candidates as were measured.
 
     Where the store itself does not re-rank, the last line says that its reader does. The advice
@@ -92,17 +99,21 @@ def paste(store: str, deployment: Deployment, folder: str = "advice") -> str:
     words["coded"] = Template(record.get("row", {}).get(level, "")).substitute(words)
     texts = [record[key].strip() for key in keys if key in record]
     pasted = Template("\n\n".join(texts)).substitute(words)
+    if text_ids:
+        for number, text in record.get("text_ids", {}).items():
+            pasted = pasted.replace(number, text)
     if times and not rescored:
         pasted += f"\n# Then order the {count} candidates by the full vectors, and keep {NEAREST}."
     return pasted
 
 
-def filled_by(store: str, folder: str) -> str:
+def filled_by(store: str, folder: str, vectors: str = "VECTORS") -> str:
     """Which rows and queries go into what is pasted, and what makes them."""
     if STORES[store].get("takes_full"):
         return "it takes full vectors and full queries"
     return (
-        f"`dimadvise apply VECTORS --advice {folder}` writes its rows to the folder `vectors`. The "
-        "Python below loads them from there, with their ids, and puts queries through the same "
-        "map; where candidates are re-scored, VECTORS have to lie where they lay"
+        f"`dimadvise apply {quote(vectors)} --advice {quote(folder)}` writes its rows to the "
+        "folder `vectors`. The Python below loads them from there, with their ids, and puts "
+        f"queries through the same map; where candidates are re-scored, {vectors} has to stay "
+        "where it is"
     )

@@ -127,7 +127,10 @@ def _rows(table: Table, column: str, n: int) -> Rows:
         try:
             row_numbers.append(int(text))
         except ValueError:
-            raise InputError(f"{table.path} line {line}: {text!r} is no row number") from None
+            raise InputError(
+                f"{table.path} line {line}: {text!r} is no row number: expected 0 to {n - 1}, the "
+                "place of the row in its file; ids are not looked up"
+            ) from None
         if not 0 <= row_numbers[-1] < n:
             raise InputError(
                 f"{table.path} line {line}: row {row_numbers[-1]}: expected 0 to {n - 1}"

@@ -580,8 +580,12 @@ def test_labels_choose_what_bytes_hold_and_levels_are_obeyed(tmp_path, repro):
     given = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--output", out]
     fewer = ["--levels", "int8", "int4", "--dims", 32, 16, 8, 6, 4]
     for target in (["--bytes", 6], ["--retain", 0.9]):
-        told = repro(*given, *fewer, *target).out.splitlines()[0]
-        assert " of the spearman" in told and (" as int8" in told or " as int4" in told)
+        everything = repro(*given, *fewer, *target).out
+        pairs = len((tmp_path / "pairs.tsv").read_text().splitlines()) - 1
+        assert f"The Spearman correlation was judged by {pairs:,} graded pairs" in everything
+        assert "Its recall@10 is 0." in everything, "what `check` holds it to without labels"
+        told = everything.splitlines()[0]
+        assert " of the Spearman correlation" in told and (" as int8" in told or " as int4" in told)
         shares = json.loads((out / "report.json").read_text())["shares"]
         assert {row["level"] for row in shares} == {"int8", "int4"}
         note = json.loads((out / "reducer.json").read_text())

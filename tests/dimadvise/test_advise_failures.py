@@ -98,7 +98,7 @@ def folder(tmp_path_factory):
         ("X.npy --pairs pairs_negative.tsv", "line 62: row -1: expected 0 to 199"),
         ("X.npy --queries Q.npy --qrels qrels_negative.tsv", "line 42: row -2: expected 0 to 39"),
         ("X.npy --queries Q.npy --qrels qrels_beyond.tsv", "line 42: row 200: expected 0 to 199"),
-        ("X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
+        ("X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number: expected 0 to "),
         ("X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
         ("X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
         ("X.npy --pairs FEW.TSV.GZ", "5 pairs: at least 30"),

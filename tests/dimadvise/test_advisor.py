@@ -329,7 +329,7 @@ def test_a_share_is_measured_again_without_documents_read_for_recall(X, judged, 
     found = dimadvise.advise(X[:200], X[:40], qrels=judged, retain=0.9, **PLAIN)
     monkeypatch.setattr("dimadvise.inputs.Case.searched", None)
     again = dimadvise.check(found, X[:200], queries=X[:40], qrels=judged)
-    assert again.what == "share of the ndcg@10 that is kept" and not again.broken
+    assert again.what == "share of the nDCG@10 that is kept" and not again.broken
 
 
 def test_the_rows_of_folds_are_coded_once(X):

@@ -190,8 +190,11 @@ def told_apart():
 def test_it_says_what_is_saved_and_found_of_the_recommendation_alone():
     found, chosen = told_apart(), told_apart().answer
     said = " ".join(explanation(found))
-    assert "1,000,000 vectors take 32 MB instead of 128 MB" in said
-    assert "1,000,000,000 vectors take 32 GB instead of 128 GB" in said
+    rows = found.rows
+    saved = f"{rows:,} vectors take {size(32 * rows)} instead of {size(128 * rows)}; the index"
+    assert saved in said, "of the reader's own vectors"
+    more = " ".join(explanation(replace(found, total=1_000_000)))
+    assert "1,000,000 vectors take 32 MB instead of 128 MB; the index of a store" in more
     one, hundred = (100 * chosen["recall@10"] - lost for lost in (20, 10))
     nearest = f"found for {one:.1f} % of queries, and {hundred:.1f} % of the hundred nearest"
     assert nearest not in said, "fewer would be re-ranked if fewer were wanted"

@@ -169,7 +169,8 @@ def test_the_answer_for_a_store_ends_in_what_to_paste(tmp_path, repro):
     assert "LIMIT 10;\n\n# In Python" in told and "CREATE TABLE" in told
     assert told.rstrip().splitlines()[-1].startswith("    return [id for (id,) in db.execute(ask")
     assert "SET hnsw.ef_search = 200;" in told, "an index gives no more rows than it has searched"
-    assert f"`dimadvise apply VECTORS --advice {out}` writes its rows" in " ".join(told.split())
+    X = tmp_path / "X.npy"
+    assert f"`dimadvise apply {X} --advice {out}` writes its rows" in " ".join(told.split())
     page = (out / "report.html").read_text()
     assert "CREATE TABLE" in page and "def nearest(q):" in page
     refused = repro(
@@ -320,6 +321,46 @@ def test_the_stand_in_of_elasticsearch_refuses_another_form(right, wrong, tmp_pa
         loaded(store, printed.replace(right, wrong), monkeypatch, address)(X[0])
 
 
+@pytest.mark.parametrize("rerank", [0, 4])
+def test_sql_pasted_whole_leaves_the_index_until_rows_are_loaded(rerank):
+    words, python = paste("pgvector", replace(deployed(level="float16"), rerank=rerank)).split(
+        "# In"
+    )
+    run = [line for line in words.splitlines() if not line.startswith("--")]
+    assert not any("CREATE INDEX" in line for line in run)
+    loading = python.index("copy.write_row")
+    assert loading < python.index('db.execute("CREATE INDEX ON items USING hnsw (short halfvec_')
+
+
+@pytest.mark.parametrize(
+    ("store", "number", "text"),
+    [
+        ("pgvector", "id bigint", "id text PRIMARY KEY"),
+        ("pgvector", '"int8"', 'copy.set_types(["text", "halfvec'),
+        ("lancedb", "pa.int64()", '("id", pa.string())'),
+        ("weaviate", "DataType.INT", "data_type=DataType.TEXT"),
+        ("milvus", "DataType.INT64", '"id", DataType.VARCHAR, max_length=512, is_primary=True'),
+        ("sqlite-vec", "id integer primary key", "id text primary key"),
+    ],
+)
+@pytest.mark.parametrize("rerank", [0, 4])
+def test_ids_that_are_texts_are_pasted_as_texts(store, number, text, rerank):
+    level = next(level for level in ("float16", "float32") if level in levels_of(store))
+    made = replace(deployed(level=level), rerank=rerank)
+    assert number in paste(store, made)
+    pasted = paste(store, made, text_ids=True)
+    assert number not in pasted and text in pasted
+
+
+def test_a_file_whose_ids_are_texts_is_answered_by_a_table_for_texts(tmp_path, repro):
+    X = rows(300)
+    np.savez(tmp_path / "X.npz", vectors=X, ids=np.array([f"row {i}" for i in range(len(X))]))
+    given = ["--store", "pgvector", "--recall", 0.8, "--levels", "float16", "--methods", "svd"]
+    told = repro("advise", tmp_path / "X.npz", *given, "--output", tmp_path / "out").out
+    assert "CREATE TABLE items (id text PRIMARY KEY" in told and 'set_types(["text"' in told
+    assert "Queries are compared as pgvector compares them." in told
+
+
 def test_full_vectors_that_a_store_does_not_keep_are_left_to_its_reader():
     wide = replace(deployed(level="float32"), transform=unchanged(5000), rerank=4)
     assert "# Then order the 40 candidates by the full vectors" in paste("elasticsearch", wide)
@@ -328,7 +369,8 @@ def test_full_vectors_that_a_store_does_not_keep_are_left_to_its_reader():
 
 def test_python_that_loads_is_told_of_where_rows_have_to_be_applied():
     assert "The Python below loads them" in filled_by("pgvector", "advice")
-    assert "--advice my advice` writes its rows" in filled_by("weaviate", "my advice")
+    filled = filled_by("weaviate", "my advice", "my vectors.npy")
+    assert "`dimadvise apply 'my vectors.npy' --advice 'my advice'` writes its rows" in filled
     assert filled_by("faiss", "advice") == "it takes full vectors and full queries"
 
 
