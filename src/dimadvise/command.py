@@ -12,7 +12,7 @@ from dimadvise import advisor
 from dimadvise.advisor import refuse_foreign
 from dimadvise.request import Recheck, Request, refuse_itself
 from repro.seeding import cpu_count
-from repro.terminal import say
+from repro.terminal import announce, say
 from repro.writing import writable_folder
 
 KEPT = 3  # How a job ends that was to fail if vectors are kept as they are
@@ -22,8 +22,9 @@ def advise(request: Request) -> int:
     """The fewest bytes a vector that keep what your embeddings are used for, with a report and the
     fitted map.
 
-    It measures which of the full-size neighbours are still found, by queries that no map has seen:
-    minutes for 200,000 vectors. Begin with: dimadvise advise vectors.parquet --store pgvector
+    It measures which full-size neighbours are still found, by queries that no map has seen.
+
+    Begin with: dimadvise advise vectors.parquet --store pgvector (minutes for 200,000 vectors)
 
     With graded pairs, labels or relevant documents, also the share of their score that is kept,
     with a lower bound.
@@ -31,6 +32,7 @@ def advise(request: Request) -> int:
     output = request.output
     refuse_foreign(writable_folder(output))
     refuse_itself(output, request.embeddings)
+    announce("measuring: seconds for thousands of vectors, minutes for hundreds of thousands")
     advice = advisor.advise(request)
     replaced = (output / "reducer.json").exists()
     report, *written = advice.save(output)

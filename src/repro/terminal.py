@@ -108,6 +108,12 @@ def shows_progress() -> bool:
     return sys.stderr.isatty() and not os.environ.get(QUIET)
 
 
+def announce(line: str) -> None:
+    """A line on standard error that long work begins, where no bar shows it: in a log, a pipe."""
+    if not sys.stderr.isatty() and not os.environ.get(QUIET):
+        complain(line)
+
+
 def progress_bar(items: Iterable[Any] | None = None, *, show: bool, **options: Any) -> Any:
     """A bar of progress on standard error, over `items` or to be advanced by hand, if wanted and on
     a terminal.

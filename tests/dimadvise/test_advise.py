@@ -395,7 +395,10 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     write_graded(tmp_path)
     arguments = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
-    assert "with 95 % confidence at least 90 %" in repro(*arguments, "--output", out).out
+    said = repro(*arguments, "--output", out)
+    assert "with 95 % confidence at least 90 %" in said.out
+    assert said.err.startswith("measuring: "), "a log tells at once that work has begun"
+    assert not repro(*arguments, "--output", out, "--quiet").err
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
     assert (
         "data:image/svg+xml" in page
