@@ -129,3 +129,25 @@ def test_the_readmes_figure_can_be_drawn_again(tmp_path):
             f"<dc:title>Share of its full-size score that {ENCODER} keeps with fewer dimensions and"
             in text
         )
+
+
+def test_the_caption_of_the_answer_is_what_its_rows_say():
+    coded = recorded_rows("beyond_quantisation")
+    uses = list(answer.USES.values())
+    by_pca = {}
+    for encoder in answer.published(answer.reduced_rows()):
+        shares = answer.shares(answer.reduced_rows(), coded, encoder)
+        if set(shares["use"]) < set(uses):
+            continue
+        for reducer in (answer.PCA, answer.FIRST):
+            own = shares[shares["reducer"] == reducer].set_index(["use", "dim"])["value"]
+            half = own.xs(shares["dim"].max() // 2, level="dim")
+            assert half.idxmax() == uses[0] and half.idxmin() == uses[-1], (encoder, reducer)
+            by_pca[encoder, reducer] = own
+    assert len(by_pca) == 6  # three encoders, two reducers
+    similarity, classification = (by_pca["e5-small-en", answer.PCA][use] for use in uses[:2])
+    below_half = [24, 48, 96]
+    assert (classification[below_half] > similarity[below_half]).all()
+    page = (paths.project_root() / "book" / "answer.md").read_text(encoding="utf-8")
+    assert "at half of the size similarity keeps the largest share" in page
+    assert "classification keeps more than similarity on e5-small-en" in page

@@ -11,14 +11,15 @@ import pytest
 
 from made_rows import verdicts_of_rows as verdicts
 from repro import paths
-from repro.evaluation.of_rows import estimate
-from repro.evaluation.seeds import Estimate
+from repro.evaluation.of_rows import estimate, estimates
+from repro.evaluation.seeds import Estimate, mean
 from repro.papers.zhang import claims as zhang
 from repro.report.claims import lift_of
 from repro.report.speakers import at_full_width, lifted_by
 from repro.results import recorded_rows
 
 MINILM, MPNET, E5 = "all-MiniLM-L6-v2", "all-mpnet-base-v2", "e5-small-en"
+USE = "universal-sentence-encoder-multilingual-v3"
 CHAPTERS = sorted((paths.project_root() / "book").glob("*.md"))
 NUMBER = r"[−-]?\d+\.\d+"
 ALONE = re.compile(rf"(?<![\w.−-]){NUMBER}(?!\.?\d)")
@@ -133,6 +134,21 @@ class Rank:
     @property
     def estimate(self):
         return zhang.ranks_behind(recorded_rows(self.experiment))[1]["Autoencoder"]
+
+
+@dataclass(frozen=True)
+class OverSizes:
+    """A difference of reducers of the paper's encoder on STS-B, as a mean over all sizes."""
+
+    method: str
+    setting: str
+
+    @property
+    def estimate(self):
+        rows = recorded_rows("zhang_figure2")
+        rows = rows[(rows["backbone"] == MPNET) & (rows["metric"] == "spearman_lead")]
+        rows = rows[(rows["method"] == self.method) & (rows["setting"] == self.setting)]
+        return mean(list(estimates(rows).values()))
 
 
 @dataclass(frozen=True)
@@ -317,6 +333,25 @@ QUOTED = {
 """By chapter: words with the places of a value and the ends of its interval, and where they are
 from.
 """
+LESS_FULL = lead("wang_table3", f"{TWO_STEP} − SimCSE-RoBERTa_base", 128, readout="encoder")
+ON_PAGES = {
+    "wang_table3_sts": [
+        ("as in the paper, {} ({} to {})", LESS_FULL),
+        (
+            " and {} ({} to {}). **How often",
+            replace(LESS_FULL, where=LESS_FULL.where | {"backbone": MPNET}),
+        ),
+    ],
+    "zhang_figure2_sts": [
+        ("surely ahead, by {} points ({} to {})", OverSizes("GRP − PCA", "transductive")),
+    ],
+    "zhang_table1_timing": [
+        ("make training {} times as long", Verdict("ZHANG-S3-1", MPNET, "training")),
+        ("on the other encoders {} to", Verdict("ZHANG-S3-1", E5, "training")),
+        ("to {} times, at 96", Verdict("ZHANG-S3-1", USE, "training")),
+    ],
+}
+"""The same of single numbers on pages."""
 
 
 @cache
@@ -425,6 +460,46 @@ def unexplained(chapter: str, text: str) -> list[str]:
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_number_of_a_chapter_is_computed_printed_or_quoted(path):
     assert unexplained(path.stem, prose(path)) == []
+
+
+def test_the_end_of_an_interval_that_another_cell_gives_is_not_told():
+    """Of the smallest or largest of several numbers the end that decides is that of the cell named;
+    the other end may be of a cell with three seeds, and far out.
+    """
+    told = verdicts()
+    for claim, network, page, words in (
+        ("ESE-F5-2", MINILM, "ese_table2_ablation", "At size 8 ESE is {} behind"),
+        ("ESE-F3-2", E5, "ese_figure3_depth_by_dim", "the score falls by {} from layer 1 to 2"),
+        ("WANG-T4-1", MINILM, "wang_table4_classification", "training is {} points behind"),
+    ):
+        part = told[(told["claim_id"] == claim) & (told["network"] == network)].iloc[0]
+        assert part["extreme"], claim
+        text = prose(paths.project_root() / "notebooks" / f"{page}.md")
+        value, rest = re.escape(words).split(r"\{\}")
+        least = re.search(rf"{value}({NUMBER}){rest}[^(]*\(at least ({NUMBER})\)", text)
+        assert least and agrees(least[1], part["value"]) and agrees(least[2], part["high"]), claim
+
+
+@pytest.mark.parametrize("page", ON_PAGES)
+def test_numbers_of_pages_are_those_of_their_rows(page):
+    text = prose(paths.project_root() / "notebooks" / f"{page}.md")
+    for words, source in ON_PAGES[page]:
+        quoted(text, words, source.estimate)
+
+
+def test_a_caption_says_which_encoders_raise_the_score_under_a_pooler():
+    rows = recorded_rows("wang_figure4")
+    rows = rows[(rows["metric"] == "spearman_gain") & (rows["setting"] == "test")]
+    rows = rows[(rows["dataset"] == "stsb") & (rows["readout"] == "pooler")]
+    gains = rows.groupby(["backbone", "method", "dim"])["value"].mean()
+    widest = gains[MPNET]["encoder_768"]
+    assert set(widest[widest < 0].index) == {8}
+    assert (gains[MINILM].filter(like="encoder_", axis=0) < 0).all()
+    assert (gains[E5]["encoder_384"] < 0).all()
+    page = paths.project_root() / "notebooks" / "wang_figure4_encoder_pooler_grid.md"
+    caption = " ".join(page.read_text(encoding="utf-8").replace('"', "").split())
+    assert "the widest encoder raises it for all poolers but the narrowest" in caption
+    assert "on all-MiniLM-L6-v2 no encoder does" in caption
 
 
 def test_a_search_in_a_part_of_the_paragraphs_says_of_how_many():

@@ -21,6 +21,7 @@ from repro.report.scorecard import claims, counts
 from repro.report.verdict import Measurement
 from repro.report.verdict_frames import verdict_frame, write_verdicts
 from repro.rows import make_rows
+from shown_code import on_page
 
 
 def test_a_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside_tfidf(monkeypatch):
@@ -262,11 +263,19 @@ def test_the_front_counts_what_could_be_tested_and_no_observation_of_ours():
     said = scorecard.front_sentence(scorecard.scorecard(frame))
     for part in (
         "Of 6 statements that our networks could test, 1 were seen again, 1 in direction only",
-        "and 2 were not. 1 of these was tested on the paper's own network",
+        "and 2 were not. 1 of these was contradicted on the paper's own network",
         "Networks disagree on 1, and on 1 no network can tell",
         "Of the 4 that are decided, 4 stay so",
     ):
         assert part in said
+
+
+def test_no_sign_of_a_document_is_of_our_own_observation():
+    """It is no statement of the paper, so it would count against the authors."""
+    found = [measured("WANG-T4-4", -3.0), measured("ESE-T1-1", 3.0, NAMED[0])]
+    card = scorecard.scorecard(verdict_frame("recorded", found).assign(page=""))
+    signs = str(on_page("../book/scorecard", "strip")["strip"](card).html)
+    assert "ESE-T1-1" in signs and "WANG-T4-4" not in signs
 
 
 def test_parts_of_a_claim_are_counted_over_networks_that_can_bear_on_it(floor):

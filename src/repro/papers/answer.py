@@ -214,8 +214,8 @@ def how_surely(share_rows: pd.DataFrame, ways: pd.DataFrame) -> str:
         for way in (byte, floats)
     )
     return (
-        f"At the low ends of their 95 % intervals, half of the dimensions keep {sure} of the "
-        "scores for similarity, classification and retrieval. Bits are cheaper to drop than "
+        f"At the low ends of their 95 % intervals, half of the dimensions keep at least {sure} "
+        "of the scores for similarity, classification and retrieval. Bits are cheaper to drop than "
         f"dimensions. In {byte['bytes']} bytes a vector, {full} numbers of one byte keep {first} "
         f"of similarity, retrieval and neighbours; {full // 4} numbers of four bytes keep {second}."
     )

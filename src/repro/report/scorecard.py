@@ -217,7 +217,7 @@ def front_sentence(card: pd.DataFrame) -> str:
     return (
         f"Of {tested} statements that our networks could test, "
         f"{number('reproduced', 'holds here')} were seen again, {number('direction only')} in "
-        f"direction only, and {len(against)} were not. {on_papers} tested on the paper's own "
+        f"direction only, and {len(against)} were not. {on_papers} contradicted on the paper's own "
         f"network. Networks disagree on {number('split')}, and on {number('cannot tell')} no "
         f"network can tell. Of the {decided} that are decided, {survivors(card['chance'])} stay so "
         "if all are to hold at once (Holm)."
