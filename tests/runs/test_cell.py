@@ -201,7 +201,7 @@ def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
 def test_a_network_that_changes_before_it_is_loaded_gives_no_cell_under_the_name_of_what_it_was(
     cell_config, tmp_path, monkeypatch
 ):
-    store, known, load = Store(tmp_path / "store"), ["before"], cell_module.fresh_encoder
+    store, known, load = Store(tmp_path / "store"), ["before"], end_to_end.fresh_encoder
     monkeypatch.setattr(cell_module, "backbone_identity", lambda _: known[-1])
 
     def loaded(*args, **how):
