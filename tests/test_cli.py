@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from unittest.mock import Mock
@@ -22,6 +23,7 @@ from repro.models import SentenceEncoder
 from repro.models.backbone import Backbone
 from repro.reducers import make_reducer
 from repro.results import read_rows
+from repro.runs import evaluate
 from repro.terminal import QUIET
 from repro.types import InputError, unit_rows
 
@@ -783,3 +785,51 @@ def test_scores_are_written_as_mtebs_cache_has_them_an_experiment_a_size_and_lay
     (scores,) = json.loads(file.read_text())["scores"]["test"]
     assert file.parent.name.startswith("dim_32__reading_")
     assert scores["main_score"] == scores["ndcg@10"]
+
+
+def test_what_changes_while_it_is_read_is_neither_encoded_nor_judged(
+    repro, tiny, write, tmp_path, monkeypatch
+):
+    """A file of its size and time takes its place; splits are read one after the other."""
+    path, encode_block, load = tmp_path / "c.tsv", SentenceEncoder.encode, evaluate.load_task
+
+    def replaced():
+        before, other = path.stat(), tmp_path / "other.tsv"
+        other.write_bytes(path.read_bytes().replace(b"red", b"big"))
+        os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+        other.replace(path)
+
+    rows = [f"{split}\t{k % 2}\ta red cook {k}" for k in range(4) for split in ("train", "test")]
+    write("c.tsv", "split\tlabel\ttext", *rows)
+    monkeypatch.setattr(
+        SentenceEncoder, "encode", lambda *a, **k: replaced() or encode_block(*a, **k)
+    )
+    line = f"encode --encoder {tiny} --texts {path} --output {tmp_path}/X.npy"
+    assert "has changed while it was read" in repro(line, ends=2).err
+    monkeypatch.setattr(SentenceEncoder, "encode", encode_block)
+    monkeypatch.setattr(evaluate, "load_task", lambda *a, **k: (load(*a, **k), replaced())[0])
+    line = f"evaluate --encoder {tiny} --data {path} --task classification"
+    assert "c.tsv was written to while it was read" in repro(line, ends=2).err
+
+
+def test_a_network_that_changes_while_it_is_loaded_encodes_and_judges_nothing(
+    repro, tiny, write, tmp_path, monkeypatch
+):
+    network = shutil.copytree(tiny, tmp_path / "network")
+    load, config, others = SentenceEncoder.load, network / "config.json", iter((0.1, 0.2))
+
+    def loaded_before_it_is_written(name, **how):
+        encoder = load(name, **how)
+        config.write_text(
+            json.dumps(json.loads(config.read_text()) | {"layer_norm_eps": next(others)})
+        )
+        return encoder
+
+    monkeypatch.setattr(SentenceEncoder, "load", loaded_before_it_is_written)
+    write("p.tsv", "score\tsentence1\tsentence2", "1\ta\tb", "2\tc\td", "3\te\tf")
+    write("t.txt", "a")
+    for line in (
+        f"encode --encoder {network} --texts {tmp_path}/t.txt --output {tmp_path}/X.npy",
+        f"evaluate --encoder {network} --data {tmp_path}/p.tsv --task sts",
+    ):
+        assert "was written to while it was read: begin again" in repro(line, ends=2).err

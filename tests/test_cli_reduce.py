@@ -225,3 +225,32 @@ def test_an_output_whose_last_bytes_find_no_room_is_refused(repro, files, tmp_pa
     with no_room_above(128 + 40 * 3 * 4 - 1):
         repro(f"{line_of('truncate')} --input {files[0]} --output {output}", ends=2)
     assert not output.exists()
+
+
+@pytest.mark.parametrize("role", ["X", "F"])
+@pytest.mark.parametrize("way", ["cut", "rows of another matrix", "another file"])
+def test_a_matrix_that_changes_while_it_is_read_is_refused(way, role, files, monkeypatch, repro):
+    """Cut short it would be a traceback, else rows of two matrices would be one."""
+    X, F, _ = files
+    path = files["XF".index(role)]
+    content, other = path.read_bytes(), path.with_name("other.npy")
+    read = np.lib.format.open_memmap
+
+    def read_before_it_changes(name, **how):
+        opened = read(name, **how)
+        if name == path:
+            match way:
+                case "cut":
+                    path.write_bytes(content[:-8])
+                case "rows of another matrix":
+                    path.write_bytes(content[:-8] + content[-16:-8])
+                case _:
+                    other.write_bytes(content)
+                    other.replace(path)
+        return opened
+
+    monkeypatch.setattr(np.lib.format, "open_memmap", read_before_it_changes)
+    output = path.with_name("Y.npy")
+    line = f"reduce --method pca --dim 3 --input {X} --fit-on {F} --output {output}"
+    assert f"{path.name} was written to while it was read" in repro(line, ends=2).err
+    assert not output.exists()

@@ -1,3 +1,4 @@
+import sys
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -13,6 +14,7 @@ from repro.digests import code_digest, digest, import_closure, module_of
 from repro.models import SentenceEncoder
 from repro.models.layerless import LayerlessEncoder, load_modules
 from repro.paths import PACKAGE
+from repro.report.page import Page
 from repro.runs import encoders
 from repro.runs.cell import LOSSES, cell_key, training_code
 from repro.settings import AngleConfig, EspressoConfig, LoraConfig, StepTwoConfig, TrainConfig
@@ -255,3 +257,12 @@ def test_every_setting_that_a_training_reads_and_no_other_is_part_of_its_key(tin
     keys = {name: cell_key(replace(base, **{name: value})) for name, value in OTHERS.items()}
     assert {name for name, other in keys.items() if other == key} == unread
     assert len(set(keys.values())) == len(OTHERS) - len(unread) + bool(unread)
+
+
+def test_code_that_is_edited_while_a_page_runs_is_named_as_it_was_imported(project, monkeypatch):
+    monkeypatch.setitem(sys.modules, "repro.b", None)
+    before = digest({}, code=("repro.b",))
+    project("repro.unread", "")  # Forgets what was read
+    Page("toy", "toy", parameters={})
+    (digests.PACKAGE / "b.py").write_text("def f():\n    return 2\n")
+    assert digest({}, code=("repro.b",)) == before

@@ -193,7 +193,8 @@ def advise(
     from dimadvise.answer import answered
     from dimadvise.files import memory_explained
     from dimadvise.inputs import case_of
-    from dimadvise.source import unchanged
+    from dimadvise.vectors import files_of
+    from repro.stamps import unchanged
 
     started = time.perf_counter()
     if isinstance(vectors, Request):
@@ -209,8 +210,9 @@ def advise(
         request = _requested(options, names)
         inputs = vectors, queries, labels
     fewer = "or search fewer rows by --sample"
-    with unchanged(*inputs[:2]):
-        case = case_of(request, *inputs)
+    with unchanged(*inputs[:2], files=files_of):
+        with unchanged(inputs[2], *_tables_of(request)):
+            case = case_of(request, *inputs)
         with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
             return answered(case, started)
 
@@ -242,16 +244,23 @@ def check(
     from dimadvise.again import checked
     from dimadvise.deploy import read, read_note
     from dimadvise.inputs import case_of
-    from dimadvise.source import unchanged
+    from dimadvise.vectors import files_of
+    from repro.stamps import unchanged
 
     request = _requested(options, CHECKED)
     if isinstance(advice, Advice):
         deployment, note = advice.stored, advice.note
     else:
         deployment, note = read(Path(advice)), read_note(Path(advice))
-    with threadpool_limits(cpu_count()), unchanged(vectors, queries):
-        case = case_of(request, vectors, queries, labels)
+    with threadpool_limits(cpu_count()), unchanged(vectors, queries, files=files_of):
+        with unchanged(labels, *_tables_of(request)):
+            case = case_of(request, vectors, queries, labels)
         return checked(deployment, note.get("promised", {}), case)
+
+
+def _tables_of(request: Request) -> tuple[Path | str | None, ...]:
+    """What a request reads whole beside vectors, while it is opened."""
+    return request.pairs, request.qrels, request.texts
 
 
 def _requested(options: Mapping[str, Any], names: Sequence[str]) -> Request:

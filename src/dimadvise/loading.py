@@ -55,7 +55,7 @@ def batches(folder: Path | str, *, full: bool = False) -> Iterator[Batch]:
         shard = Shard(name, *entry["rows"])
         if source is not None and source.digest(shard) != entry["input"]["sha256"]:
             raise InputError(f"{source.path} has changed since {folder / name} was made: {again}")
-        yield from _batches_of(folder, shard, source)
+        yield from _batches_of(folder, shard, source, has_ids=shard.ids_name in entry["files"])
 
 
 def _source_of(manifest: dict[str, Any]) -> Source:
@@ -66,11 +66,13 @@ def _source_of(manifest: dict[str, Any]) -> Source:
     return Source.opened(path, manifest["column"])
 
 
-def _batches_of(folder: Path, shard: Shard, source: Source | None) -> Iterator[Batch]:
+def _batches_of(
+    folder: Path, shard: Shard, source: Source | None, *, has_ids: bool
+) -> Iterator[Batch]:
     codes = np.load(folder / shard.name, mmap_mode="r")
     rows = range(shard.start, shard.stop)
     ids: list[Name] = list(rows)
-    if (folder / shard.ids_name).is_file():
+    if has_ids:  # What else lies there by that name is somebody's own, and names no rows
         ids = pq.read_table(folder / shard.ids_name)["id"].to_pylist()
     blocks = iter(()) if source is None else source.blocks(shard)
     start = 0

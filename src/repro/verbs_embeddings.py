@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from repro.settings import Pooling
+from repro.stamps import first_stamps, stamps_of, unchanged
 from repro.terminal import say
 from repro.types import DataSource, InputError, check_dim
 from repro.verb_outputs import refuse_others, replacing_own
@@ -90,8 +91,9 @@ def encode(options: Encoding) -> int:
     texts, dim = options.texts, options.dim
     writable_file(options.output, texts)
     refuse_others(options.output, ".npy")
+    files = _files_read(texts, data.default_source())
+    before = [first_stamps(path) for path in files]
     lines = data.stream(str(texts), data.column_names(options.columns))
-    before = _stamp(texts)
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
     network, line = encoder_named(options.encoder, options.reading, data.default_source())
@@ -118,7 +120,7 @@ def encode(options: Encoding) -> int:
             file.write(np.ascontiguousarray(unit_rows(X) if options.normalize else X, "<f4").data)
             bar.update(len(block))
             done += len(block)
-        if done != count or _stamp(texts) != before:
+        if done != count or [stamps_of(path) for path in files] != before:
             changed = f"has changed while it was read, from {count:,} texts to {done:,}"
             raise InputError(f"{texts} {changed}: give it again")
     said = line or f"{network.texts_truncated} texts were cut"
@@ -126,22 +128,31 @@ def encode(options: Encoding) -> int:
     return 0
 
 
-def _stamp(texts: Path) -> tuple[int, int]:
-    """Bytes and time of writing of a file; nothing of what is none, such as a dataset's name."""
-    if not texts.is_file():
-        return 0, 0
-    about = texts.stat()
-    return about.st_size, about.st_mtime_ns
+def _files_read(name: Path | str, source: str, text: str = "senteval") -> list[Path]:
+    """The files from which a dataset of this name is read, or a folder of them; none of one that
+    lies nowhere here.
+    """
+    from repro import data
+    from repro.data.local import local_path
+
+    if str(name) not in data.DATASETS:
+        return [Path(name).expanduser()]
+    spec = data.get_spec(str(name))
+    if source != "local":
+        return []
+    path = local_path(spec, text)
+    return [path.parent] if spec.kind == "retrieval" else [path]
 
 
 def encoder_named(name: str, reading: Reading, source: str) -> tuple[Any, str]:
     """A network, read as is asked for; or a baseline, made whole from a source, and its line."""
     from repro.models import SentenceEncoder
+    from repro.runs.encoders import as_it_is
     from rivals import system_named
 
     system = system_named(name, source=source)
     if system is None:
-        return SentenceEncoder.load(name, **asdict(reading)), ""
+        return as_it_is(name, partial(SentenceEncoder.load, name, **asdict(reading)))(), ""
     for option, value in asdict(reading).items():
         if value is not None:
             raise InputError(f"{option} is {value}: {name} is made whole; leave it out")
@@ -220,17 +231,12 @@ def evaluate(options: Evaluation) -> int:
         refuse_others(options.rows, ".parquet")
     if options.mteb is not None:
         writable_folder(options.mteb)
-    judged = load_task(
-        options.data,
-        options.task,
-        split=options.split,
-        text=options.text,
-        source=options.source,
-        columns=column_names(options.columns),
-    )
-    network, line = encoder_named(
-        options.encoder, options.reading, options.source or default_source()
-    )
+    source = options.source or default_source()
+    columns = column_names(options.columns)
+    how_loaded = {"split": options.split, "text": options.text, "source": options.source}
+    with unchanged(*_files_read(options.data, source, options.text)):
+        judged = load_task(options.data, options.task, columns=columns, **how_loaded)
+    network, line = encoder_named(options.encoder, options.reading, source)
     # As the tables read a baseline, whatever it was trained with
     how: dict[str, Any] = {"readout": "encoder" if line else options.readout, "line": line}
     for name in ("dims", "layers", "aggregate", "protocol", "seed"):

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import tyro
 
 from repro.reading import read_matrix
+from repro.stamps import unchanged
 from repro.terminal import Menu, say
 from repro.types import Array, InputError, told_as
 from repro.verb_outputs import refuse_others, replacing_own
@@ -54,8 +55,9 @@ def reduce(
     writable_file(output, input, *fit_on)
     refuse_others(output, ".npy")
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
-    X = read_matrix(input)
-    fitted = [read_matrix(path) for path in fit_on]
+    with unchanged(input, *fit_on):
+        X = read_matrix(input)
+        fitted = [read_matrix(path) for path in fit_on]
     for path, matrix in zip(fit_on, fitted, strict=True):
         if matrix.shape[1] != X.shape[1]:
             raise InputError(

@@ -9,6 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import papermill
 import pytest
 
 from repro.book import builder, site
@@ -17,6 +18,7 @@ from repro.manifests import sha256
 from repro.types import InputError
 
 PAGES = {"sized", "plain", "scorecard"}
+SIZED_LAST = r"(?s)(- file: notebooks/sized\n)(.*?)(- file: book)", r"\2\1\3"
 NEW_PAGE = "# Another\n\n```{code-cell} ipython3\n4\n```\n"
 
 
@@ -418,3 +420,23 @@ def test_a_ledger_that_names_files_elsewhere_is_not_believed(toy, tmp_path):
     assert not ledger.readable and not ledger.files
     toy.build()
     assert outside.read_text() == "mine"
+
+
+def test_code_that_is_edited_while_pages_are_executed_executes_those_that_ran_the_old(
+    toy, monkeypatch
+):
+    """Kernels are forked from a process that has imported all code by then."""
+    monkeypatch.setattr(builder, "cpu_count", lambda: 1)
+    execute = papermill.execute_notebook
+
+    def edited_meanwhile(node, output, **options):
+        if not toy.executed:
+            toy.write("src/repro/code.py", "x = 2\n")
+        return execute(node, output, **options)
+
+    monkeypatch.setattr(papermill, "execute_notebook", edited_meanwhile)
+    toy.write("_toc.yml", re.sub(*SIZED_LAST, (toy.root / "_toc.yml").read_text()))
+    toy.build()
+    assert toy.executed == ["plain", "sized", "scorecard"]
+    toy.build()
+    assert toy.executed == ["sized"]

@@ -17,6 +17,7 @@ from scipy.stats import spearmanr
 
 import dimadvise
 from deployment import rows
+from dimadvise import inputs
 from dimadvise.again import Stored
 from dimadvise.deploy import read
 from dimadvise.findings import two_answers
@@ -175,6 +176,26 @@ def test_what_was_found_of_old_rows_and_new_is_refused(
     with pytest.raises(InputError, match=rf"{role}\.npy was written to while it was read: give"):
         function(*first, paths["vectors"], paths["queries"])
     assert function(*first, paths["vectors"], paths["queries"]) == "found"
+
+
+def test_labels_that_are_written_to_while_they_are_read_are_refused(X, tmp_path, monkeypatch):
+    """Rows of before and of after would be judged as one table."""
+    vectors, labels = tmp_path / "X.npy", tmp_path / "labels.txt"
+    np.save(vectors, X)
+    labels.write_text("a\nb\n" * (len(X) // 2))
+    classed = inputs.classed
+
+    def written_to(*given):
+        evidence = classed(*given)
+        labels.write_text("b\na\n" * (len(X) // 2))
+        return evidence
+
+    monkeypatch.setattr(inputs, "classed", written_to)
+    monkeypatch.setattr("dimadvise.answer.answered", lambda *_: "answered")
+    with pytest.raises(InputError, match=r"labels\.txt was written to while it was read"):
+        dimadvise.advise(vectors, labels=labels)
+    monkeypatch.setattr(inputs, "classed", classed)
+    assert dimadvise.advise(vectors, labels=labels) == "answered"
 
 
 def test_labels_of_a_table_that_names_rows_are_in_the_order_of_the_vectors(tmp_path):

@@ -15,9 +15,10 @@ from deployment import DIM, D, deployed, rows
 from dimadvise import apply as applying
 from dimadvise import deploy
 from dimadvise.apply import MANIFEST, apply
-from dimadvise.source import Source, unchanged
+from dimadvise.source import Source
 from dimadvise.vectors import open_vectors
 from repro.manifests import sealed, sha256
+from repro.stamps import unchanged
 from repro.types import InputError
 
 TICK = 0.05  # Seconds, longer than one of the clock of files

@@ -55,6 +55,16 @@ def test_rows_without_names_are_named_by_their_numbers(tmp_path):
     assert [batch.ids[0] for batch in found] == [0, 30]
 
 
+def test_somebody_elses_file_by_the_name_of_ids_names_no_rows(tmp_path):
+    """The manifest tells of none."""
+    np.save(tmp_path / "X.npy", rows(50))
+    deploy.write(tmp_path / "advice", deployed())
+    apply(tmp_path / "X.npy", tmp_path / "advice", tmp_path / "out")
+    pq.write_table(pa.table({"id": range(500, 550)}), tmp_path / "out/part-00000.ids.parquet")
+    (batch,) = batches(tmp_path / "out")
+    assert batch.ids == list(range(50))
+
+
 def test_a_folder_of_something_else_and_a_run_that_was_stopped_are_refused(case, monkeypatch):
     _, _, folder = case
     with pytest.raises(InputError, match="expected a folder that `dimadvise apply` wrote"):

@@ -26,7 +26,7 @@ from dimadvise.stores import (
     levels_of,
     paste,
 )
-from dimadvise.transform import unchanged
+from dimadvise.transform import Transform, unchanged
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, fitted
 from repro.types import InputError, unit_rows
@@ -67,6 +67,17 @@ def test_what_is_pasted_names_the_size_and_as_many_candidates_as_were_measured(s
     if store == "pgvector":
         table = paste(store, deployed(level="float16"))
         assert "halfvec(21)" in table and "halfvec_cosine_ops" in table and "<=> $1" in table
+
+
+def test_full_vectors_wider_than_a_column_of_postgres_are_left_to_the_reader():
+    """It refuses the type `vector(16001)`."""
+    for width, rescored in ((16000, True), (16001, False)):
+        narrow = Transform(
+            "svd", 8, np.zeros((width, 8), np.float32), np.zeros(8, np.float32), True
+        )
+        pasted = paste("pgvector", Deployment(narrow, "cosine", rerank=4))
+        assert (f"whole vector({width})" in pasted) == rescored
+        assert ("Then order the 40 candidates" in pasted) != rescored
 
 
 @pytest.mark.parametrize(

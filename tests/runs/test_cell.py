@@ -16,6 +16,7 @@ from repro.runs.cell import backbone_identity, cell_key, train_all, train_cell
 from repro.runs.dev import dev_scorer
 from repro.settings import TrainConfig
 from repro.store import Store
+from repro.training import end_to_end
 from repro.types import InputError
 
 
@@ -195,3 +196,20 @@ def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
         tokenizer.replace('"lowercase": true', '"lowercase": false')
     )
     assert backbone_identity(str(copy)) != backbone_identity(tiny)
+
+
+def test_a_network_that_changes_before_it_is_loaded_gives_no_cell_under_the_name_of_what_it_was(
+    cell_config, tmp_path, monkeypatch
+):
+    store, known, load = Store(tmp_path / "store"), ["before"], end_to_end.fresh_encoder
+    monkeypatch.setattr(cell_module, "backbone_identity", lambda _: known[-1])
+
+    def loaded(*args, **how):
+        known.append("after")
+        return load(*args, **how)
+
+    for module in (cell_module, end_to_end):
+        monkeypatch.setattr(module, "fresh_encoder", loaded, raising=False)
+    with pytest.raises(InputError, match="was written to while it was read: begin again"):
+        train_cell(cell_config, store, progress=False)
+    assert not list((tmp_path / "store" / "encoders").glob("*/manifest.json"))

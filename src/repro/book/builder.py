@@ -20,6 +20,7 @@ from repro.book import contents_file, execution, notebook, site
 from repro.book.ledger import Ledger
 from repro.book.parameters import parameters_of
 from repro.digests import digest
+from repro.loaded import read_all
 from repro.locks import locked
 from repro.seeding import cpu_count, environment
 from repro.terminal import say
@@ -124,6 +125,7 @@ def build(
         run = _Build(root, Ledger(build_folder), profile, force, timeout)
         carried = site.prepare(root, run.tree, run.ledger)
         causes = site.surroundings(root)
+        read_all()  # Kernels run code as it is now, even where it is edited while others work
 
         def update(name: str) -> None:
             done[name] = page = _update(run, name, pages[name], causes, name in chosen)

@@ -21,7 +21,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
-from repro.digests import PACKAGES, read_module
+from repro.loaded import read_loaded
 from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
@@ -135,6 +135,4 @@ def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | Non
 
 
 if IN_SERVER.items() <= os.environ.items():  # No page then reads what the code it stands on does
-    for name in sorted(sys.modules):
-        if name.partition(".")[0] in PACKAGES:
-            read_module(name)
+    read_loaded()

@@ -18,6 +18,7 @@ import pandas as pd
 from repro import data
 from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
+from repro.loaded import read_loaded
 from repro.printed import small_run, told_before
 from repro.report.badges import badge
 from repro.report.speakers import nearness
@@ -109,6 +110,7 @@ class Page:
 
     def __post_init__(self) -> None:
         complain_of_warnings()
+        read_loaded()  # It may run for hours, in which code is edited
         for name, value in self.parameters.items():
             if value == [] and name not in self.may_be_empty:
                 raise InputError(f"{name} is []: expected one value or more")

@@ -31,7 +31,7 @@ from repro.seeding import cpu_count, done_in_processes, threads
 from repro.settings import TrainConfig
 from repro.store import STATE, Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, MakeLoss, train_encoder
+from repro.training.end_to_end import DevScore, MakeLoss, fresh_encoder, train_encoder
 from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
 from repro.training.nli import softmax_over_pairs
@@ -167,6 +167,7 @@ def train_cell(
         objective = objective_of(config)
         material = objective.material(config, store) if examples is None else examples
         score = dev or dev_scorer(config.validation, config.source)
+        encoder = start() if start else fresh_encoder(config, pooler=objective.pooler)
         if contents_of(config) != contents:  # Since another process was waited for, say
             changed = f"{config.backbone}, {config.corpus} or {config.validation}"
             raise InputError(f"{changed} was written to while it was read: begin again")
@@ -175,7 +176,7 @@ def train_cell(
             LOSSES[config.objective],
             material,
             score,
-            encoder=start and start(),
+            encoder=encoder,
             pooler=objective.pooler,
             state_path=work / STATE,
             description=title(config),
