@@ -11,9 +11,11 @@ from dimadvise import advice
 from dimadvise.advice import Judgement
 from dimadvise.advisor import Advice
 from dimadvise.coding import PRODUCT, Deployment
+from dimadvise.files import Vectors
 from dimadvise.findings import Findings, number_bytes, unprojected
 from dimadvise.inputs import Case
 from dimadvise.measure import DEPTH, Survey, survey
+from dimadvise.request import Request
 from dimadvise.screening import choose
 from dimadvise.stores import check_store, holds, levels_of, paste
 from dimadvise.transform import NESTED, TURNED
@@ -91,11 +93,14 @@ def answered(case: Case, started: float) -> Advice:
         return Advice(findings)
     fitted_on = surveyed.fitted if judging is None else judging.rows
     note = _note(case, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
-    pasted = ""
-    if request.store:
-        are_texts = any(isinstance(name, str) for name in case.versions[layer].ids(0, 1))
-        pasted = paste(request.store, deployment, str(request.output), text_ids=are_texts)
+    pasted = _pasted(request, deployment, case.versions[layer]) if request.store else ""
     return Advice(findings, deployment, note, pasted)
+
+
+def _pasted(request: Request, deployment: Deployment, vectors: Vectors) -> str:
+    """What to give the store, for ids as the vectors have them."""
+    are_texts = any(isinstance(name, str) for name in vectors.ids(0, 1))
+    return paste(str(request.store), deployment, str(request.output), text_ids=are_texts)
 
 
 def _check_similarity(case: Case) -> None:
