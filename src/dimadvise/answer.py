@@ -45,14 +45,7 @@ def answered(case: Case, started: float) -> Advice:
     chosen = None if judging is None else judging.answer
     layer = case.last_layer if chosen is None else chosen.layer
     documents, queries = case.searched(layer)
-    surveyed = survey(
-        documents,
-        queries,
-        replace(request, similarity=case.similarity),
-        aim=case.target if judging is None else None,
-        also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
-        unit=case.unit,
-    )
+    surveyed = _surveyed(case, documents, queries, judging)
     kind = case.versions[layer].kind  # Rows that were read are written out, and no longer tell it.
     full = number_bytes(kind) * documents.shape[1]
     if judging is None:
@@ -95,6 +88,24 @@ def answered(case: Case, started: float) -> Advice:
     note = _note(case, findings, surveyed, {"layer": layer, "fitted_on": fitted_on})
     pasted = _pasted(request, deployment, case.versions[layer]) if request.store else ""
     return Advice(findings, deployment, note, pasted)
+
+
+def _surveyed(
+    case: Case,
+    documents: Vectors,
+    queries: Vectors | None,
+    judging: Judgement | None,
+) -> Survey:
+    """Recall of every way worth measuring, that which labels chose among them."""
+    chosen = None if judging is None else judging.answer
+    return survey(
+        documents,
+        queries,
+        replace(case.request, similarity=case.similarity),
+        aim=case.target if judging is None else None,
+        also=[] if chosen is None else [(chosen.method, chosen.dim, chosen.level)],
+        unit=case.unit,
+    )
 
 
 def _pasted(request: Request, deployment: Deployment, vectors: Vectors) -> str:
