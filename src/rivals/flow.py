@@ -21,7 +21,8 @@ from repro.data.sampling import epoch_order
 from repro.models.device import default_device
 from repro.seeding import derive_seed, make_rng
 from repro.training.end_to_end import count_steps
-from repro.training.loop import History, LoopConfig, train
+from repro.training.loop import LoopConfig, train
+from repro.training.state import History
 from repro.types import Array, InputError, check_embeddings
 
 SCALE_BOUND = 2.0

@@ -334,7 +334,50 @@ QUOTED = {
 from.
 """
 LESS_FULL = lead("wang_table3", f"{TWO_STEP} − SimCSE-RoBERTa_base", 128, readout="encoder")
+BELOW = {"dim": 384, "dataset": "<Avg."}
+AT_LAST = {"dim": 384, "layer": 6}
+HALVED = {"layer": 3, "dim": 384, "metric": "spearman_drop"}
+AT_8 = {"dim": 8, "layer": 6}
 ON_PAGES = {
+    "ese_table1_sts": [
+        (
+            "untouched all-MiniLM-L6-v2 there by {} points",
+            lead("ese_table1_longer", "ESE − RAW", **BELOW),
+        ),
+        ("points instead of {}. The control", lead("ese_table1", "ESE − RAW", **BELOW)),
+        ("pairs the lead is {} ({} to {})", lead("ese_table1_longer", "ESE − MRL", **BELOW)),
+        (", {} before. At the last layer", lead("ese_table1", "ESE − MRL", **BELOW)),
+        (
+            "costs the control {} points ({} to {})",
+            lead("ese_table1_longer", "RAW + NLI − RAW", **AT_LAST),
+        ),
+        (" and ESE {} ({} to {}). A", lead("ese_table1_longer", "ESE − RAW", **AT_LAST)),
+        (
+            "over Matryoshka training is {} ({} to {})",
+            lead("ese_table1_longer", "ESE − MRL", **AT_LAST),
+        ),
+        (
+            "Matryoshka training by {} ({} to {})",
+            lead("ese_table1_longer", "MRL − RAW", **BELOW),
+        ),
+        (
+            "and, by {} points, below it",
+            lead("ese_table1_longer", "RAW + NLI − RAW", **BELOW),
+        ),
+    ],
+    "ese_figure3_depth_by_dim": [
+        (
+            "loses {} points with half of its layers under ESE ({} to {})",
+            cell("ese_figure3_longer", method="ESE", **HALVED),
+        ),
+        ("and {} after 4,800 pairs", cell("ese_figure3", method="ESE", **HALVED)),
+        ("untouched it loses {}.", cell("ese_figure3", method="RAW", **HALVED)),
+        (
+            "Matryoshka training leads ESE by {} ({} to {})",
+            lead("ese_figure3_longer", "ESE − MRL", **AT_8),
+        ),
+        (", {} before. These rows", lead("ese_figure3", "ESE − MRL", **AT_8)),
+    ],
     "wang_table3_sts": [
         ("as in the paper, {} ({} to {})", LESS_FULL),
         (
@@ -422,8 +465,8 @@ def without(text: str, span: tuple[int, int]) -> str:
     return text[: span[0]] + " " * (span[1] - span[0]) + text[span[1] :]
 
 
-def quoted(text: str, words: str, e: Estimate) -> str:
-    """The text without a quotation, whose numbers have to be those of the estimate."""
+def quotation(text: str, words: str, e: Estimate) -> tuple[tuple[int, int], list]:
+    """Where a text quotes an estimate, and each number told with the one that should be."""
     pattern = re.escape(words)
     for place in (r"\{\}", r"\{low\}", r"\{high\}"):
         pattern = pattern.replace(place, f"({NUMBER})")
@@ -434,9 +477,7 @@ def quoted(text: str, words: str, e: Estimate) -> str:
     expected = ends if "{low}" in words else [e.value, *ends]
     told = [said[0], *sorted(said[1:], key=lambda end: abs(number(end)))]
     told = sorted(said, key=lambda end: abs(number(end))) if "{low}" in words else told
-    for one, value in zip(told, expected, strict=True):
-        assert agrees(one, value), (words, said, e)
-    return without(text, found.span())
+    return found.span(), list(zip(told, expected, strict=True))
 
 
 def unexplained(chapter: str, text: str) -> list[str]:
@@ -444,7 +485,9 @@ def unexplained(chapter: str, text: str) -> list[str]:
     for place in re.finditer(NOT_MEASURED.get(chapter, r"(?!)"), text):
         text = without(text, place.span())
     for words, source in QUOTED.get(chapter, []):
-        text = quoted(text, words, source.estimate)
+        span, pairs = quotation(text, words, source.estimate)
+        assert all(agrees(*pair) for pair in pairs), (words, pairs)
+        text = without(text, span)
     for place in ALONE.finditer(text):
         exact = len(place[0].partition(".")[2]) > 1  # What is measured is told to one decimal
         if exact and any(agrees(place[0], value) for value in printed()):
@@ -484,7 +527,8 @@ def test_the_end_of_an_interval_that_another_cell_gives_is_not_told():
 def test_numbers_of_pages_are_those_of_their_rows(page):
     text = prose(paths.project_root() / "notebooks" / f"{page}.md")
     for words, source in ON_PAGES[page]:
-        quoted(text, words, source.estimate)
+        _, pairs = quotation(text, words, source.estimate)
+        assert all(agrees(*pair) for pair in pairs), (words, pairs)
 
 
 def test_a_caption_says_which_encoders_raise_the_score_under_a_pooler():

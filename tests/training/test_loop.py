@@ -193,7 +193,7 @@ def test_memory_that_runs_out_does_not_cost_a_state(tmp_path, monkeypatch):
     run(state_path=state)
     whole = state.read_bytes()
     error = OSError(errno.ENOMEM, "no memory")
-    monkeypatch.setattr("repro.training.loop.safe_open", Mock(side_effect=error))
+    monkeypatch.setattr("repro.training.state.safe_open", Mock(side_effect=error))
     with pytest.raises(OSError, match="no memory"):
         run(state_path=state)
     assert state.read_bytes() == whole

@@ -8,7 +8,7 @@ import torch
 from repro import data
 from repro.seeding import make_rng
 from repro.training import mlm, wordpieces
-from repro.training.loop import History, LoopConfig
+from repro.training.loop import LoopConfig
 from repro.training.mlm import (
     IGNORED,
     PretrainConfig,
@@ -18,6 +18,7 @@ from repro.training.mlm import (
     mlm_loss,
     pretrain,
 )
+from repro.training.state import History
 from repro.training.wordpieces import SPECIAL, TokenisedCorpus, tokenised, train_wordpiece
 from repro.types import InputError
 

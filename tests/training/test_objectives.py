@@ -21,8 +21,9 @@ from repro.runs.cell import LOSSES
 from repro.settings import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
 from repro.training.end_to_end import batches, fresh_encoder, train_encoder
 from repro.training.ese import PREFIXES, states_of, texts_and_labels
-from repro.training.loop import History, LoopConfig
+from repro.training.loop import LoopConfig
 from repro.training.nli import label_ids, nli_head
+from repro.training.state import History
 from repro.types import InputError
 
 LEARNED = {"espresso": EspressoConfig(layer_weights="learned")}

@@ -33,9 +33,9 @@ from repro.store import STATE, Store
 from repro.terminal import progress_bar
 from repro.training.end_to_end import DevScore, MakeLoss, fresh_encoder, train_encoder
 from repro.training.ese import angle, ese, matryoshka
-from repro.training.loop import History
 from repro.training.nli import softmax_over_pairs
 from repro.training.simcse import contrastive
+from repro.training.state import History
 from repro.types import InputError, check_dim
 
 LOSSES: dict[str, MakeLoss] = {

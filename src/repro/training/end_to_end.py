@@ -19,7 +19,8 @@ from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora
 from repro.sets import LabelledPairs
 from repro.settings import TrainConfig
-from repro.training.loop import History, LoopConfig, train
+from repro.training.loop import LoopConfig, train
+from repro.training.state import History
 from repro.types import InputError
 
 DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]

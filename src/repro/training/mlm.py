@@ -25,7 +25,8 @@ from repro.data.sampling import bucketed_batches
 from repro.models.device import default_device
 from repro.reducers.reducer import available_bytes
 from repro.seeding import check_seed, make_rng
-from repro.training.loop import History, LoopConfig, train
+from repro.training.loop import LoopConfig, train
+from repro.training.state import History
 from repro.training.wordpieces import (
     MOST_HELD_OUT,
     MOST_PIECES,

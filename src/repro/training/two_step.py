@@ -25,8 +25,9 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.settings import StepTwoConfig
 from repro.training.end_to_end import count_steps
-from repro.training.loop import History, LoopConfig, TrainingDiverged, train
+from repro.training.loop import LoopConfig, TrainingDiverged, train
 from repro.training.nli import label_ids, nli_head
+from repro.training.state import History
 from repro.types import Array, InputError, check_same_length, one_of
 
 SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
