@@ -53,12 +53,11 @@ def answered(case: Case, started: float) -> Advice:
     else:
         row, other, deployment = _by_labels(case, surveyed, judging, full)
     surveyed.options["answer"] = surveyed.options.index == row
-    notes = list(surveyed.notes)
-    judged_by: list[str] = []
+    notes, measured = list(surveyed.notes), list(surveyed.measured)
     by_labels: dict[str, Any] = {}
     if labelled is not None:
         notes += labelled.notes
-        judged_by = labelled.judged_by
+        measured = [*labelled.judged_by, *measured]
         by_labels = {"shares": labelled.shares_of(layer), "metric": labelled.metric}
         by_labels["predicted"] = labelled.predicted if criterion == "retain" else ()
     notes += _unsure(case, surveyed, documents.shape[0])
@@ -72,11 +71,7 @@ def answered(case: Case, started: float) -> Advice:
         target=case.target,
         options=surveyed.options,
         notes=tuple(dict.fromkeys(notes)),
-        measured=(
-            *judged_by,
-            *surveyed.measured,
-            f"Seed {request.seed}; {hardware()}; {seconds:.0f} s.",
-        ),
+        measured=(*measured, f"Seed {request.seed}; {hardware()}; {seconds:.0f} s."),
         other_row=other,
         searched=surveyed.corpus,
         total=request.rows_total,

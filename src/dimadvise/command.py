@@ -32,7 +32,7 @@ def advise(request: Request) -> int:
     output = request.output
     refuse_foreign(writable_folder(output))
     refuse_itself(output, request.embeddings)
-    announce("measuring: seconds for thousands of vectors, minutes for hundreds of thousands")
+    announce("measuring, which may take minutes")
     advice = advisor.advise(request)
     replaced = (output / "reducer.json").exists()
     report, *written = advice.save(output)

@@ -60,6 +60,11 @@ class Findings:
     total: int = 0  # Rows to which it is projected; 0 are those that there are
 
     @property
+    def score(self) -> str:
+        """The score of the labels in a reader's words."""
+        return SCORES.get(self.metric or "", "score")
+
+    @property
     def other(self) -> Any:
         """The row of the option that is best where re-scoring is done, or not done, unlike in the
         answer.
@@ -119,8 +124,8 @@ def sentence(findings: Findings, chosen: Any) -> str:
         bound = ""
         if criterion == "retain" and not np.isnan(share["low"]):
             bound = f", with 95 % confidence at least {100 * amount:g} %"
-        score = SCORES.get(findings.metric or "", "score")
-        return f"{opening}This keeps {100 * share['share']:.1f} % of the {score}{bound}."
+        kept = f"{100 * share['share']:.1f} % of the {findings.score}"
+        return f"{opening}This keeps {kept}{bound}."
     ranked = (
         f", the first {10 * chosen['rerank']} re-ranked by the full vectors"
         if chosen["rerank"]
@@ -172,11 +177,10 @@ def _nearest_miss(findings: Findings) -> list[str]:
     ways = ways[(ways["bytes"] < findings.full_bytes) & (ways["low"] < amount)]
     if ways.empty:
         return []
-    score = SCORES.get(findings.metric or "", "score")
     best = ways.sort_values(["low", "bytes"], ascending=[False, True], kind="stable").iloc[0]
     return [
         f"Closest came {in_words(best, findings.full_dim)}, {best['bytes']:,} bytes: it keeps "
-        f"{100 * best['share']:.1f} % of the {score}, with 95 % confidence at least "
+        f"{100 * best['share']:.1f} % of the {findings.score}, with 95 % confidence at least "
         f"{100 * best['low']:.1f} %, which is {100 * (amount - best['low']):.1f} points short."
     ]
 

@@ -22,14 +22,7 @@ from dimadvise.figures import (
     share_table,
     worth_a_choice,
 )
-from dimadvise.findings import (
-    SCORES,
-    Findings,
-    answer_of,
-    consequences,
-    headline,
-    other_answer_of,
-)
+from dimadvise.findings import Findings, answer_of, consequences, headline, other_answer_of
 from dimadvise.indices import faiss_factory
 from repro.manifests import sealed, sha256
 from repro.report.figures import Drawing
@@ -69,7 +62,7 @@ def page(findings: Findings, usage: str = "") -> str:
     sections.append(_table(front, caption))
     if findings.shares is not None:
         about = (
-            f"Share of the {SCORES.get(findings.metric or '', 'score')} at full size that is kept, "
+            f"Share of the {findings.score} at full size that is kept, "
             "against the bytes of a vector, by the ways that no other beats; shaded down to its "
             "lower bound. "
         )

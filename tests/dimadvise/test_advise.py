@@ -397,7 +397,7 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     out = tmp_path / "out"
     said = repro(*arguments, "--output", out)
     assert "with 95 % confidence at least 90 %" in said.out
-    assert said.err.startswith("measuring: "), "a log tells at once that work has begun"
+    assert said.err.startswith("measuring, "), "a log tells at once that work has begun"
     assert not repro(*arguments, "--output", out, "--quiet").err
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
     assert (
